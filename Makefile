@@ -1,0 +1,49 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both set everything up in .venv first.
+# Nothing outside this folder is touched.
+VENV   := .venv
+BIN    := $(VENV)/bin
+# The first of these that is Python 3.11 or newer; override with `make PYTHON=/path/to/python3 ...`.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	    command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+WORKERS ?= 2
+# One thread for linear algebra in every process: more of them only wait for each other on matrices this small.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+
+.PHONY: help setup demo test lint bench pictures clean
+
+help:
+	@echo "make demo    set up and run the main job once"
+	@echo "make test    set up, lint, type-check, check the import direction, run the tests"
+	@echo "make setup   only make the virtual environment in $(VENV)"
+	@echo "make lint    ruff, mypy and import-linter only"
+	@echo "make bench   run the benchmarks"
+	@echo "make clean   remove $(VENV) and what the tools left behind"
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "pliant needs Python 3.11 or newer; none of python3, python3.11 .. python3.14 on PATH is. Install one, or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 2; }
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' constraints.txt)" \
+	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' \
+	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'; }
+	@touch $@
+
+demo: setup
+	@$(BIN)/pliant demo --out out/demo
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Performance tests measure CPU time, so they run after the others, alone.
+test: lint
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not performance"
+	$(BIN)/pytest -m performance
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,229 @@
+"""Strict reading of YAML and JSON documents: nothing is executed, nothing is guessed, every problem is named.
+
+A document is a mapping with a schema (a pydantic model that forbids unknown fields). Reading is bounded in size and
+nesting, aliases cannot explode, duplicate keys are refused, and a mistyped field is answered with the nearest one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pliant.errors import DocumentError, Problem, closest
+
+__all__ = ["Document", "parse_document", "read_document", "read_mapping", "resolve_inside"]
+
+MAX_BYTES = 4_000_000
+MAX_NODES = 200_000
+MAX_DEPTH = 40
+
+
+class Document(BaseModel):
+    """Base of every schema: frozen, no unknown fields, no NaN and no infinity unless a field says so."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+D = TypeVar("D", bound=BaseModel)
+
+
+def read_document(path: str | Path, schema: type[D], *, error: type[DocumentError] | type[Any] = DocumentError) -> D:
+    """Read a YAML (or JSON) file into ``schema``; every problem in it is reported at once."""
+    return parse_document(read_mapping(path), schema, source=str(path), error=error)
+
+
+def parse_document(data: Any, schema: type[D], *, source: str, error: type[Any] = DocumentError) -> D:
+    """Validate plain data against ``schema``; ``source`` is named in the error."""
+    try:
+        return schema.model_validate(data)
+    except ValidationError as invalid:
+        raise error(source, tuple(_problems(invalid, schema))) from None
+
+
+def read_mapping(path: str | Path) -> dict[str, Any]:
+    """The plain mapping in a YAML or JSON file.
+
+    Only plain scalars, lists and mappings come out: a tag that would construct a Python object is refused.
+    """
+    path = Path(path)
+    text = _read_text(path)
+    try:
+        data = json.loads(text) if path.suffix == ".json" else _load_yaml(text, str(path))
+    except json.JSONDecodeError as bad:
+        where = f"line {bad.lineno}, column {bad.colno}"
+        raise DocumentError(str(path), Problem(where, f"not valid JSON: {bad.msg}")) from None
+    except RecursionError:
+        raise DocumentError(str(path), f"nested too deeply; at most {MAX_DEPTH} levels are allowed") from None
+    if not isinstance(data, dict):
+        found = "nothing" if data is None else f"a {type(data).__name__}"
+        raise DocumentError(str(path), f"the file holds {found}; expected a mapping of fields, as 'name: value' lines")
+    return data
+
+
+def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, allow_outside: bool = False) -> Path:
+    """The file ``name`` relative to ``folder``, refused where it would leave that folder."""
+    root = Path(folder).resolve()
+    path = (root / name).resolve()
+    if not allow_outside and not path.is_relative_to(root):
+        raise DocumentError(
+            source,
+            Problem(where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"),
+        )
+    return path
+
+
+def _read_text(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise DocumentError(str(path), "is a folder; expected a file")
+        if size > MAX_BYTES:
+            raise DocumentError(
+                str(path), f"has {size / 1e6:.1f} MB; a document may have at most {MAX_BYTES / 1e6:.0f} MB"
+            )
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise DocumentError(str(path), _missing(path)) from None
+    except UnicodeDecodeError as bad:
+        raise DocumentError(str(path), f"is not a text file (byte {bad.start} is not UTF-8)") from None
+    except OSError as bad:
+        raise DocumentError(str(path), f"cannot be read: {bad.strerror}") from None
+
+
+def _missing(path: Path) -> str:
+    try:
+        near = closest(path.name, [entry.name for entry in path.parent.iterdir()])
+    except OSError:
+        return "no such file; nor does its folder exist"
+    return "no such file" + (f"; closest there: {', '.join(near)}" if near else "")
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader without aliases that explode, without duplicate keys, with bounded size and depth."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self._nodes += 1
+        self._depth += 1
+        if self._nodes > MAX_NODES:
+            raise yaml.MarkedYAMLError(problem=f"more than {MAX_NODES} values", problem_mark=self.peek_event().start_mark)
+        if self._depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(
+                problem=f"nested more than {MAX_DEPTH} levels deep", problem_mark=self.peek_event().start_mark
+            )
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(
+                problem="aliases (*name) are not allowed; write the value out", problem_mark=self.peek_event().start_mark
+            )
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.MarkedYAMLError(
+                    problem=f"field name {key!r} is not text (quote it)", problem_mark=key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.MarkedYAMLError(problem=f"field '{key}' is given twice", problem_mark=key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+# YAML 1.1 reads "5e5" as text; users write numbers that way, and JSON and YAML 1.2 agree with them.
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def _load_yaml(text: str, source: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
+    except yaml.MarkedYAMLError as bad:
+        mark = bad.problem_mark or bad.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        what = bad.problem or bad.context or "not valid YAML"
+        if "could not determine a constructor" in what:
+            tag = what.rsplit(" ", 1)[-1]
+            raise DocumentError(
+                source, Problem(where, f"the tag {tag} is not allowed", "only plain text, numbers, lists and mappings")
+            ) from None
+        raise DocumentError(source, Problem(where, what)) from None
+    except yaml.YAMLError as bad:
+        raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
+    except ValueError as bad:
+        raise DocumentError(source, f"a value cannot be read: {bad}") from None
+
+
+def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Problem]:
+    for item in invalid.errors(include_url=False):
+        location = tuple(part for part in item["loc"] if not _is_branch_tag(part))
+        where = _field_path(location)
+        value = item.get("input")
+        kind = item["type"]
+        if kind == "extra_forbidden":
+            names = sorted(_fields_at(schema, location[:-1]))
+            near = closest(str(location[-1]), names)
+            allowed = f"closest: {', '.join(near)}" if near else (f"known: {', '.join(names)}" if names else "")
+            yield Problem(where, "unknown field", allowed)
+        elif kind == "missing":
+            yield Problem(where, "required field is missing")
+        elif kind == "value_error":
+            yield Problem(where, str(item["ctx"]["error"]))
+        else:
+            yield Problem(where, f"{_short(value)}: {item['msg'][:1].lower()}{item['msg'][1:]}")
+
+
+def _is_branch_tag(part: Any) -> bool:
+    """Pydantic puts the name of a union's branch into the location; a user never wrote it."""
+    return isinstance(part, str) and ("[" in part or "(" in part)
+
+
+def _field_path(location: tuple[Any, ...]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else (f".{part}" if path else str(part))
+    return path
+
+
+def _fields_at(schema: Any, location: tuple[Any, ...]) -> set[str]:
+    """Field names that are known at ``location``, following lists, optional values and unions."""
+    models = _models_in(schema)
+    for part in location:
+        found: list[type[BaseModel]] = []
+        for model in models:
+            if isinstance(part, int):
+                found.append(model)
+            elif part in model.model_fields:
+                found.extend(_models_in(model.model_fields[part].annotation))
+            else:
+                found.append(model)
+        models = found
+    return {name for model in models for name in model.model_fields}
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
