@@ -1,0 +1,331 @@
+"""From URDF text to a checked `Urdf`: every problem is collected, with its line, before anything is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from pliant.errors import Problem, RobotError, unknown_name
+from pliant.robot.mesh_paths import MeshPaths
+from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
+from pliant.robot.xml import Element, parse_xml, read_xml
+
+__all__ = ["parse_urdf", "read_urdf"]
+
+KINDS = (*MOVING, "fixed")
+
+
+def read_urdf(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Urdf:
+    """Read a URDF file.
+
+    Args:
+        path: the file.
+        package_dirs: folders in which ``package://name/...`` looks for ``name``. The folder of the file, and the package
+            the file itself lies in, are always looked at; nothing outside these is ever opened.
+    """
+    path = Path(path)
+    return _Reader(read_xml(path), str(path), MeshPaths(path.resolve().parent, package_dirs)).urdf()
+
+
+def parse_urdf(text: str, *, source: str = "URDF", folder: str | Path | None = None) -> Urdf:
+    """Read URDF text; mesh files are looked for in ``folder`` only (none: meshes are a problem)."""
+    paths = MeshPaths(Path(folder).resolve() if folder is not None else None, ())
+    return _Reader(parse_xml(text, source=source), source, paths).urdf()
+
+
+class _Reader:
+    """One pass over the elements that fills ``problems``; ``urdf()`` raises them together."""
+
+    def __init__(self, root: Element, source: str, paths: MeshPaths) -> None:
+        self.root = root
+        self.source = source
+        self.paths = paths
+        self.problems: list[Problem] = []
+        self.materials: dict[str, tuple[float, float, float, float]] = {}
+
+    def urdf(self) -> Urdf:
+        if self.root.tag != "robot":
+            raise RobotError(
+                self.source,
+                Problem(f"line {self.root.line}", f"the root element is <{self.root.tag}>", "expected <robot>"),
+            )
+        for element in self.root.all("material"):
+            self._material(element)
+        links = [self._link(element) for element in self.root.all("link")]
+        joints = [self._joint(element) for element in self.root.all("joint")]
+        if not links:
+            self._problem(self.root, "robot", "has no link", "a robot is at least one <link>")
+        else:
+            self._check_tree(links, joints)
+        if self.problems:
+            raise RobotError(self.source, self.problems)
+        return Urdf(self.root.attributes.get("name", "robot"), tuple(links), tuple(joints), self.source)
+
+    # -- elements ------------------------------------------------------------------------------------------------
+
+    def _link(self, element: Element) -> Link:
+        name = self._name(element)
+        where = f"link '{name}'"
+        inertial = element.first("inertial")
+        return Link(
+            name,
+            tuple(s for e in element.all("visual") if (s := self._shape(e, f"{where}, visual")) is not None),
+            tuple(s for e in element.all("collision") if (s := self._shape(e, f"{where}, collision")) is not None),
+            self._inertial(inertial, where) if inertial is not None else None,
+        )
+
+    def _joint(self, element: Element) -> Joint:
+        name = self._name(element)
+        where = f"joint '{name}'"
+        kind = element.attributes.get("type", "")
+        if kind not in KINDS:
+            problem = unknown_name("joint type", kind, KINDS)
+            self._problem(element, where, problem.what, f"allowed: {', '.join(KINDS)}")
+        ends = []
+        for tag in ("parent", "child"):
+            end = element.first(tag)
+            link = end.attributes.get("link", "") if end is not None else ""
+            if not link:
+                self._problem(element, where, f"has no <{tag} link=...>", f"name the {tag} link")
+            ends.append(link)
+        axis_element = element.first("axis")
+        axis = self._vector(axis_element, "xyz", 3, (1.0, 0.0, 0.0), where)
+        if kind in MOVING and not np.linalg.norm(axis) > 1e-9:
+            self._problem(axis_element or element, where, f"axis {_text(axis)} has no direction", "give a unit vector")
+            axis = (1.0, 0.0, 0.0)
+        length = float(np.linalg.norm(axis))
+        axis = tuple(value / length for value in axis)
+        lower, upper, velocity, effort = self._limits(element, kind, where)
+        dynamics = element.first("dynamics")
+        return Joint(
+            name,
+            kind,
+            ends[0],
+            ends[1],
+            self._origin(element, where),
+            (axis[0], axis[1], axis[2]),
+            lower,
+            upper,
+            velocity,
+            effort,
+            self._number(dynamics, "damping", 0.0, where),
+            self._number(dynamics, "friction", 0.0, where),
+            self._mimic(element, where),
+        )
+
+    def _limits(self, element: Element, kind: str, where: str) -> tuple[float, float, float, float]:
+        limit = element.first("limit")
+        if kind not in MOVING:
+            return -math.inf, math.inf, math.inf, math.inf
+        if limit is None and kind != "continuous":
+            self._problem(element, where, f"is {kind} but has no <limit>", "give lower, upper, effort and velocity")
+        velocity = self._number(limit, "velocity", math.inf, where)
+        effort = self._number(limit, "effort", math.inf, where)
+        for label, value in (("velocity", velocity), ("effort", effort)):
+            if value < 0:
+                self._problem(limit or element, where, f"limit {label} {value:g} is negative", "give its magnitude")
+        # Zero is how many exporters write "not known"; a joint that cannot move would be of type fixed.
+        velocity = velocity if velocity > 0 else math.inf
+        effort = effort if effort > 0 else math.inf
+        if kind == "continuous":
+            return -math.inf, math.inf, velocity, effort
+        lower = self._number(limit, "lower", 0.0, where)
+        upper = self._number(limit, "upper", 0.0, where)
+        if lower > upper:
+            self._problem(limit or element, where, f"lower limit {lower:g} is above upper limit {upper:g}", "swap them")
+        return lower, upper, velocity, effort
+
+    def _mimic(self, element: Element, where: str) -> Mimic | None:
+        mimic = element.first("mimic")
+        if mimic is None:
+            return None
+        multiplier = self._number(mimic, "multiplier", 1.0, where)
+        return Mimic(mimic.attributes.get("joint", ""), multiplier, self._number(mimic, "offset", 0.0, where))
+
+    def _inertial(self, element: Element, where: str) -> Inertial:
+        mass = self._number(element.first("mass"), "value", 0.0, f"{where}, mass")
+        inertia = element.first("inertia")
+        values = [
+            self._number(inertia, key, 0.0, f"{where}, inertia") for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        ]
+        if mass < 0:
+            self._problem(
+                element, where, f"mass {mass:g} kg is negative", "give a positive mass or leave <inertial> out"
+            )
+        if min(values[0], values[3], values[5]) < 0:
+            self._problem(inertia or element, where, f"inertia {_text(values)} has a negative diagonal")
+        ixx, ixy, ixz, iyy, iyz, izz = values
+        return Inertial(mass, self._origin(element, where), (ixx, ixy, ixz, iyy, iyz, izz))
+
+    def _shape(self, element: Element, where: str) -> LinkShape | None:
+        geometry = element.first("geometry")
+        shape = geometry.children[0] if geometry is not None and geometry.children else None
+        if shape is None:
+            self._problem(element, where, "has no shape", "expected <geometry> with mesh, box, cylinder or sphere")
+            return None
+        T = self._origin(element, where)
+        colour = self._material(element.first("material"))
+        size: Sequence[float]
+        path: Path | None = None
+        if shape.tag == "mesh":
+            size = self._vector(shape, "scale", 3, (1.0, 1.0, 1.0), where)
+            if not all(abs(s) > 0 for s in size):
+                self._problem(shape, where, f"mesh scale {_text(size)} is zero", "give positive factors")
+            try:
+                path = self.paths.resolve(shape.attributes.get("filename", ""))
+            except ValueError as bad:
+                self._problem(shape, where, str(bad))
+                return None
+            return LinkShape("mesh", tuple(size), T, path, colour)
+        if shape.tag == "box":
+            size = self._vector(shape, "size", 3, None, where)
+        elif shape.tag == "cylinder":
+            size = (self._number(shape, "radius", None, where), self._number(shape, "length", None, where))
+        elif shape.tag == "sphere":
+            size = (self._number(shape, "radius", None, where),)
+        else:
+            allowed = "allowed: mesh, box, cylinder, sphere"
+            self._problem(shape, where, f"shape <{shape.tag}> is not known", allowed)
+            return None
+        if not all(s > 0 for s in size):
+            self._problem(shape, where, f"<{shape.tag}> with size {_text(size)}", "sizes must be positive")
+            return None
+        return LinkShape(shape.tag, tuple(size), T, None, colour)
+
+    def _material(self, element: Element | None) -> tuple[float, float, float, float] | None:
+        if element is None:
+            return None
+        name = element.attributes.get("name", "")
+        colour = element.first("color")
+        if colour is None:
+            return self.materials.get(name)
+        rgba = self._vector(colour, "rgba", 4, (0.7, 0.7, 0.7, 1.0), f"material '{name}'")
+        value = (rgba[0], rgba[1], rgba[2], rgba[3])
+        self.materials[name] = value
+        return value
+
+    def _origin(self, element: Element, where: str) -> pin.SE3:
+        origin = element.first("origin")
+        xyz = self._vector(origin, "xyz", 3, (0.0, 0.0, 0.0), where)
+        rpy = self._vector(origin, "rpy", 3, (0.0, 0.0, 0.0), where)
+        return pin.SE3(pin.rpy.rpyToMatrix(*rpy), np.array(xyz))
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def _name(self, element: Element) -> str:
+        name = element.attributes.get("name", "")
+        if not name:
+            self._problem(element, element.tag, "has no name", 'write name="..."')
+            name = f"unnamed at line {element.line}"
+        return name
+
+    def _number(self, element: Element | None, key: str, default: float | None, where: str) -> float:
+        values = self._vector(element, key, 1, None if default is None else (default,), where)
+        return values[0]
+
+    def _vector(
+        self, element: Element | None, key: str, count: int, default: Sequence[float] | None, where: str
+    ) -> tuple[float, ...]:
+        text = element.attributes.get(key) if element is not None else None
+        fallback = tuple(default) if default is not None else (1.0,) * count
+        if text is None:
+            if default is None:
+                line = element if element is not None else self.root
+                self._problem(line, where, f"'{key}' is missing", f"give {count} number{'s' * (count > 1)}")
+            return fallback
+        assert element is not None
+        try:
+            values = tuple(float(part) for part in text.split())
+        except ValueError:
+            self._problem(element, where, f'{key}="{text[:60]}" is not a number', f"expected {count}")
+            return fallback
+        if len(values) != count:
+            self._problem(element, where, f'{key}="{text[:60]}" has {len(values)} numbers', f"expected {count}")
+            return fallback
+        if not all(math.isfinite(value) for value in values):
+            self._problem(element, where, f'{key}="{text[:60]}" is not finite', "give finite numbers")
+            return fallback
+        return values
+
+    def _problem(self, element: Element, where: str, what: str, allowed: str = "") -> None:
+        self.problems.append(Problem(f"line {element.line}, {where}", what, allowed))
+
+    # -- the tree ------------------------------------------------------------------------------------------------
+
+    def _check_tree(self, links: list[Link], joints: list[Joint]) -> None:
+        lines = {joint.name: element for joint, element in zip(joints, self.root.all("joint"), strict=True)}
+        names = [link.name for link in links]
+        self._check_unique("link", names, self.root.all("link"))
+        self._check_unique("joint", [joint.name for joint in joints], self.root.all("joint"))
+        known = set(names)
+        parents: dict[str, Joint] = {}
+        for joint in joints:
+            for label, link in (("parent", joint.parent), ("child", joint.child)):
+                if link and link not in known:
+                    missing = unknown_name("link", link, names)
+                    self._problem(lines[joint.name], f"joint '{joint.name}', {label}", missing.what, missing.allowed)
+            if joint.child in parents:
+                other = parents[joint.child].name
+                self._problem(
+                    lines[joint.name],
+                    f"joint '{joint.name}'",
+                    f"link '{joint.child}' is already the child of joint '{other}'",
+                    "closed chains are not supported; cut the loop at one joint",
+                )
+            parents.setdefault(joint.child, joint)
+        self._check_root(names, parents)
+        self._check_followers(joints, lines)
+
+    def _check_unique(self, kind: str, names: list[str], elements: list[Element]) -> None:
+        first: dict[str, int] = {}
+        for name, element in zip(names, elements, strict=True):
+            if name in first:
+                what = f"the name is used twice (first at line {first[name]})"
+                self._problem(element, f"{kind} '{name}'", what, "give each its own name")
+            first.setdefault(name, element.line)
+
+    def _check_root(self, names: list[str], parents: dict[str, Joint]) -> None:
+        roots = [name for name in names if name not in parents]
+        if len(roots) > 1:
+            shown = ", ".join(roots[:6]) + (", ..." if len(roots) > 6 else "")
+            what = f"{len(roots)} links are nobody's child ({shown})"
+            self._problem(self.root, "tree", what, "a robot is one tree: join them with joints")
+        for start in names:
+            seen = [start]
+            while seen[-1] in parents:
+                link = parents[seen[-1]].parent
+                if link in seen:
+                    loop = seen[seen.index(link) :]
+                    if start == min(loop):
+                        chain = " -> ".join([*reversed(loop), loop[-1]])
+                        self._problem(self.root, "tree", f"the links form a loop: {chain}", "cut it at one joint")
+                    break
+                seen.append(link)
+
+    def _check_followers(self, joints: list[Joint], lines: dict[str, Element]) -> None:
+        moving = {joint.name: joint for joint in joints if joint.moves}
+        for joint in joints:
+            if joint.mimic is None:
+                continue
+            where = f"joint '{joint.name}', mimic"
+            if joint.mimic.joint not in moving:
+                missing = unknown_name("moving joint", joint.mimic.joint, [n for n in moving if n != joint.name])
+                self._problem(lines[joint.name], where, missing.what, missing.allowed)
+                continue
+            seen = [joint.name]
+            master = joint
+            while master.mimic is not None and master.mimic.joint in moving:
+                if master.mimic.joint in seen:
+                    chain = " -> ".join([*seen, master.mimic.joint])
+                    self._problem(lines[joint.name], where, f"joints follow each other in a circle: {chain}")
+                    break
+                master = moving[master.mimic.joint]
+                seen.append(master.name)
+
+
+def _text(values: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values) + ")"

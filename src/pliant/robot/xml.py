@@ -1,0 +1,87 @@
+"""XML read with suspicion: no document types, no entities, bounded in size and depth; every element knows its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from pliant.errors import Problem, RobotError, closest
+
+__all__ = ["Element", "parse_xml", "read_xml"]
+
+MAX_BYTES = 20_000_000
+MAX_DEPTH = 60
+MAX_ELEMENTS = 500_000
+
+
+@dataclass
+class Element:
+    """An XML element: tag, attributes, children and the line it starts on. Text between elements is not kept."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+
+    def first(self, tag: str) -> Element | None:
+        """The first child called ``tag``, or None."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def all(self, tag: str) -> list[Element]:
+        """All children called ``tag``, in order."""
+        return [child for child in self.children if child.tag == tag]
+
+
+def read_xml(path: Path) -> Element:
+    """The root element of an XML file."""
+    try:
+        if path.is_dir():
+            raise RobotError(str(path), "is a folder; expected a URDF file")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise RobotError(
+                str(path), f"has {size / 1e6:.1f} MB; a robot description may have at most {MAX_BYTES / 1e6:.0f} MB"
+            )
+        data = path.read_bytes()
+    except FileNotFoundError:
+        near = closest(path.name, [entry.name for entry in path.parent.iterdir()]) if path.parent.is_dir() else []
+        raise RobotError(str(path), "no such file" + (f"; closest there: {', '.join(near)}" if near else "")) from None
+    except OSError as bad:
+        raise RobotError(str(path), f"cannot be read: {bad.strerror}") from None
+    return parse_xml(data, source=str(path))
+
+
+def parse_xml(data: bytes | str, *, source: str) -> Element:
+    """Parse XML; a document type (and with it any entity definition) is refused, so nothing can expand."""
+    parser = expat.ParserCreate()
+    stack: list[Element] = []
+    roots: list[Element] = []
+    count = 0
+
+    def refuse(what: str, allowed: str) -> None:
+        raise RobotError(source, Problem(f"line {parser.CurrentLineNumber}", what, allowed))
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > MAX_ELEMENTS:
+            refuse(f"more than {MAX_ELEMENTS} elements", "this is no robot")
+        if len(stack) >= MAX_DEPTH:
+            refuse(f"elements nested more than {MAX_DEPTH} deep", "a URDF is nearly flat")
+        element = Element(tag, attributes, parser.CurrentLineNumber)
+        (stack[-1].children if stack else roots).append(element)
+        stack.append(element)
+
+    def doctype(*_: object) -> None:
+        refuse("has a document type (DOCTYPE), which could define entities", "remove it; a URDF needs none")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _tag: stack.pop()
+    parser.StartDoctypeDeclHandler = doctype
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as bad:
+        what = f"not valid XML: {expat.ErrorString(bad.code)}"
+        raise RobotError(source, Problem(f"line {bad.lineno}, column {bad.offset + 1}", what)) from None
+    return roots[0]
