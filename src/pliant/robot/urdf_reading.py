@@ -24,8 +24,8 @@ def read_urdf(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> U
 
     Args:
         path: the file.
-        package_dirs: folders in which ``package://name/...`` looks for ``name``. The folder of the file, and the package
-            the file itself lies in, are always looked at; nothing outside these is ever opened.
+        package_dirs: folders in which ``package://name/...`` looks for ``name``. The folder of the file, and the
+            package the file itself lies in, are always looked at; nothing outside these is ever opened.
     """
     path = Path(path)
     return _Reader(read_xml(path), str(path), MeshPaths(path.resolve().parent, package_dirs)).urdf()
