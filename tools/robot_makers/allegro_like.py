@@ -89,7 +89,7 @@ def make(folder: Path) -> None:
     limits = [(0.263, 1.396), (-0.105, 1.163), (-0.189, 1.644), (-0.162, 1.719)]
     files = [f"thumb_{name}" for name in names]
     _finger(links, joints, "thumb", names, files, frames, [(-1.0, 0.0, 0.0), z, y, y], limits, meshes)
-    comment = "Four fingers of four joints, kinematics of an Allegro right hand; surfaces from parameters (tools/make_robots.py)."
+    comment = "Four fingers, 4 x 4 joints, like an Allegro right hand; surfaces from parameters (tools/make_robots.py)."
     write(folder, Urdf("allegro_like", tuple(links), tuple(joints)), meshes, comment)
 
 

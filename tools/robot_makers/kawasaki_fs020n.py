@@ -1,4 +1,4 @@
-"""Kawasaki FS020N: six revolute joints. Dimensions: published facts, see the YAML file. At zero the arm points straight up."""
+"""Kawasaki FS020N: six revolute joints. Dimensions: published facts, see the YAML file. At zero it points up."""
 
 from __future__ import annotations
 

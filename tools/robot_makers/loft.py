@@ -1,12 +1,13 @@
 """Closed link surfaces from parameters: rings stacked along z, capped at both ends.
 
-A ring is a rounded outline in the plane of x and y. Consecutive rings have the same number of points, so the surface is a
-regular net of quads cut into triangles: closed and consistently oriented by construction.
+A ring is a rounded outline in the plane of x and y. Consecutive rings have the same number of points, so the surface
+is a regular net of quads cut into triangles: closed and consistently oriented by construction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -55,7 +56,7 @@ def circle(radius: float, count: int) -> Ring:
 
 
 def rounded_polygon(corners: Sequence[tuple[float, float]], radius: float, edge: float) -> Ring:
-    """A convex polygon (counter-clockwise) grown by ``radius``: straight sides, round corners, points ``edge`` apart."""
+    """A convex polygon (counter-clockwise) grown by ``radius``; points about ``edge`` apart."""
     p = np.array(corners)
     points: list[NDArray[np.float64]] = []
     for i in range(len(p)):
@@ -103,10 +104,7 @@ def loft(rings: Sequence[Ring], heights: Sequence[float], *, cap: int = 4, name:
 
 def spaced(breaks: Sequence[float], edge: float) -> NDArray[np.float64]:
     """The break points with equal steps of at most ``edge`` between them."""
-    parts = [
-        np.linspace(a, b, max(2, int(np.ceil((b - a) / edge)) + 1))[:-1]
-        for a, b in zip(breaks, breaks[1:], strict=False)
-    ]
+    parts = [np.linspace(a, b, max(2, int(np.ceil((b - a) / edge)) + 1))[:-1] for a, b in pairwise(breaks)]
     return np.append(np.concatenate(parts), breaks[-1])
 
 

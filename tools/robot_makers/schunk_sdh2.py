@@ -1,4 +1,4 @@
-"""Schunk SDH2: three fingers, eight joints, two coupled base rotations. Dimensions: published facts, see the YAML file."""
+"""Schunk SDH2: three fingers, eight joints, two coupled base rotations. Dimensions: published facts, see the YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arms and hands that ship with pliant, by name; any of them is replaced by the path of a description of one's own."""
+"""The arms and hands that ship with pliant, by name; the path of a description of one's own does as well."""
 
 from __future__ import annotations
 

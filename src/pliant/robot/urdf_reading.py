@@ -94,10 +94,12 @@ class _Reader:
             ends.append(link)
         axis_element = element.first("axis")
         axis = self._vector(axis_element, "xyz", 3, (1.0, 0.0, 0.0), where)
-        if kind in MOVING and not np.linalg.norm(axis) > 1e-9:
-            self._problem(axis_element or element, where, f"axis {_text(axis)} has no direction", "give a unit vector")
-            axis = (1.0, 0.0, 0.0)
         length = float(np.linalg.norm(axis))
+        if length < 1e-9:
+            if kind != "fixed":
+                what = f"axis {_text(axis)} has no direction"
+                self._problem(axis_element or element, where, what, "give a unit vector")
+            axis, length = (1.0, 0.0, 0.0), 1.0
         axis = tuple(value / length for value in axis)
         lower, upper, velocity, effort = self._limits(element, kind, where)
         dynamics = element.first("dynamics")
