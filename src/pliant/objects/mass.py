@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.errors import MaterialError, Problem
 from pliant.objects.mesh import Mesh
 
-__all__ = ["MassProperties", "combine", "mass_properties", "mesh_volume", "shell_mass_properties", "tetrahedron_moments"]
+__all__ = [
+    "MassProperties",
+    "combine",
+    "mass_properties",
+    "mesh_volume",
+    "shell_mass_properties",
+    "tetrahedron_moments",
+]
 
 Floats = NDArray[np.float64]
 

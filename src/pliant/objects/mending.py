@@ -98,7 +98,9 @@ def drop_worthless_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
         keep_odd = f[np.sort(first[count % 2 == 1])]
         f_new = keep_one if _bad_edges(keep_one) <= _bad_edges(keep_odd) else keep_odd
         place = mesh.vertices[f[group.reshape(-1) == np.flatnonzero(count > 1)[0]][0]].mean(axis=0)
-        said.append(f"removed {_count(len(f) - len(f_new), 'repeated face', 'repeated faces')} (first near {at(place)})")
+        said.append(
+            f"removed {_count(len(f) - len(f_new), 'repeated face', 'repeated faces')} (first near {at(place)})"
+        )
         f = f_new
     return (Mesh(mesh.vertices, f, mesh.name), said) if said else (mesh, said)
 

@@ -168,9 +168,7 @@ def _rows_of_three(values: ArrayLike, dtype: type[Any], what: str, name: str) ->
     if array.size == 0:
         return array.reshape(0, 3)
     if array.ndim != 2 or array.shape[1] != 3:
-        raise MeshError(
-            name or "mesh", Problem(what, f"array of shape {array.shape}", "an n x 3 array, one row each")
-        )
+        raise MeshError(name or "mesh", Problem(what, f"array of shape {array.shape}", "an n x 3 array, one row each"))
     return array
 
 

@@ -44,9 +44,7 @@ def inspect_bytes(kind: str, data: bytes, max_faces: int) -> list[Problem]:
     """Problems of a file called ``kind``: other content, declared counts that are not there, too many faces."""
     found = sniff(data)
     if found is not None and found != kind and not (kind == "stl" and _is_text_stl(data)):
-        return [
-            Problem("", f"is called .{kind} but its content is {found.upper()}", f"rename it to end in .{found}")
-        ]
+        return [Problem("", f"is called .{kind} but its content is {found.upper()}", f"rename it to end in .{found}")]
     checks = {"stl": _inspect_stl, "ply": _inspect_ply, "off": _inspect_off, "obj": _inspect_obj}
     if kind in checks:
         return checks[kind](data, max_faces)
@@ -126,9 +124,7 @@ def _inspect_ply(data: bytes, max_faces: int) -> list[Problem]:
         if len(lines) < sum(counts.values()):
             return [Problem("header", f"declares {declared} but {len(lines)} lines follow", FRESH)]
     elif size < needed:
-        return [
-            Problem("header", f"declares {declared}, at least {needed} bytes, but {max(size, 0)} follow", FRESH)
-        ]
+        return [Problem("header", f"declares {declared}, at least {needed} bytes, but {max(size, 0)} follow", FRESH)]
     return _too_many(counts["face"], max_faces)
 
 
@@ -144,7 +140,9 @@ def _inspect_off(data: bytes, max_faces: int) -> list[Problem]:
         return [Problem("line 2", f"is empty: {vertices} vertices, {faces} faces", "export it with its triangles")]
     if len(words) - 4 < 3 * vertices + 4 * faces:
         return [
-            Problem("line 2", f"declares {vertices} vertices and {faces} faces but {len(words) - 4} numbers follow", FRESH)
+            Problem(
+                "line 2", f"declares {vertices} vertices and {faces} faces but {len(words) - 4} numbers follow", FRESH
+            )
         ]
     return _too_many(faces, max_faces)
 
@@ -172,7 +170,11 @@ def _inspect_gltf(data: bytes, max_faces: int, *, binary: bool) -> list[Problem]
             uri = entry.get("uri")
             if kind == "buffers" and uri is not None and not str(uri).startswith("data:"):
                 problems.append(
-                    Problem(f"{kind}[{number}].uri", f"refers to another file '{str(uri)[:60]}'", "export it as one .glb file")
+                    Problem(
+                        f"{kind}[{number}].uri",
+                        f"refers to another file '{str(uri)[:60]}'",
+                        "export it as one .glb file",
+                    )
                 )
             elif kind == "buffers" and uri is not None:
                 try:

@@ -66,7 +66,8 @@ def _read_bytes(path: Path) -> bytes:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise MeshError(
-                source, Problem("", f"has {size / 1e6:.0f} MB", f"at most {MAX_BYTES / 1e6:.0f} MB: decimate the mesh first")
+                source,
+                Problem("", f"has {size / 1e6:.0f} MB", f"at most {MAX_BYTES / 1e6:.0f} MB: decimate the mesh first"),
             )
         if size == 0:
             raise MeshError(source, "is an empty file; export the mesh again")
@@ -118,4 +119,6 @@ def _parse(source: str, kind: str, data: bytes) -> tuple[Any, Any]:
 
 def _without_libraries(data: bytes) -> bytes:
     """An OBJ text without the lines that name other files."""
-    return b"\n".join(line for line in data.splitlines() if not line.lstrip()[:6].lower().startswith((b"mtllib", b"usemtl")))
+    return b"\n".join(
+        line for line in data.splitlines() if not line.lstrip()[:6].lower().startswith((b"mtllib", b"usemtl"))
+    )

@@ -130,9 +130,7 @@ def pinched_vertices(faces: Ints, edges: Edges) -> Ints:
     same_start = corner_vertex[first] == corner_vertex[second]
     at_start = np.where(same_start, second, second_next)
     at_end = np.where(same_start, second_next, second)
-    label = _connected(
-        len(corner_vertex), np.concatenate([first, first_next]), np.concatenate([at_start, at_end])
-    )
+    label = _connected(len(corner_vertex), np.concatenate([first, first_next]), np.concatenate([at_start, at_end]))
     stride = int(label.max()) + 1 if len(label) else 1
     fans = np.unique(corner_vertex * stride + label) // stride
     names, count = np.unique(fans, return_counts=True)
