@@ -25,7 +25,7 @@ class Body:
     """One object. Make it with ``Body.from_mesh``.   (SPEC 4)
 
     Args:
-        mesh: closed surface in the object's own axes [m]. Of a vessel: its thin wall, which is also what holds the liquid.
+        mesh: closed surface in the object's own axes [m]; of a vessel: its thin wall, which also holds the liquid.
         material: elastic constants and friction; of a vessel: the wall's.
         dry_mass: mass without the liquid [kg]; 0 for a vessel whose wall's weight is neglected.
         liquid: what is inside; None for a solid.

@@ -82,8 +82,8 @@ def _meetings_between(mesh: Mesh, edges: Edges, some_edges: Ints, some_faces: In
 def overlapping_boxes(low_a: Floats, high_a: Floats, low_b: Floats, high_b: Floats) -> Iterator[tuple[Ints, Ints]]:
     """Index pairs of the overlapping axis-aligned boxes of two sets, in chunks of bounded size, each pair once.
 
-    Boxes are sorted into classes by size. A class lives in a grid whose cells are as large as its largest box, so no box
-    covers more than eight cells of it, and is asked by the boxes of the other set that are no larger.
+    Boxes are sorted into classes by size. A class lives in a grid whose cells are as large as its largest box, so no
+    box covers more than eight cells of it, and is asked by the boxes of the other set that are no larger.
     """
     if not len(low_a) or not len(low_b):
         return

@@ -202,7 +202,7 @@ def _free_area(mesh: Mesh, heights: Floats, u: Floats) -> float:
 
 
 def _pieces_below(mesh: Mesh, heights: Floats, apex: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """The wall below height zero as weighted triangles seen from ``apex``: whole ones, corners cut off, corners added."""
+    """The wall below height zero as triangles seen from ``apex``, with weights: whole ones, corners, corners off."""
     s = heights[mesh.faces]
     below = s < 0
     number = below.sum(axis=1)

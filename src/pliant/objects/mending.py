@@ -142,7 +142,8 @@ def fill_small_holes(mesh: Mesh) -> tuple[Mesh, list[str]]:
         ring = mesh.vertices[hole.vertices]
         added.append(hole.vertices[_least_area(ring)])
         said.append(
-            f"filled a hole of {hole.edges} edges, {1e3 * perimeter(mesh, hole):.3g} mm around, at {at(ring.mean(axis=0))}"
+            f"filled a hole of {hole.edges} edges, {1e3 * perimeter(mesh, hole):.3g} mm around, "
+            f"at {at(ring.mean(axis=0))}"
         )
     if not said:
         return mesh, said
@@ -214,7 +215,7 @@ def relax_crossings(mesh: Mesh, meetings: list[Meeting]) -> tuple[Mesh, list[Mee
         if step > RELAX * mesh.diagonal:
             break
         current = Mesh(v, mesh.faces, mesh.name)
-        left = self_meetings(current, edges, near=moved[mesh.faces].any(axis=1))
+        left = self_meetings(current, edges, near=np.asarray(moved[mesh.faces].any(axis=1)))
         if not left:
             said = (
                 f"smoothed {_count(int(moved.sum()), 'vertex', 'vertices')} by at most {1e3 * step:.2g} mm where the "
@@ -249,10 +250,10 @@ def _least_area(ring: Floats) -> Ints:
     for gap in range(2, n):
         for i in range(n - gap):
             j = i + gap
-            k = np.arange(i + 1, j)
-            area = 0.5 * np.linalg.norm(np.cross(ring[k] - ring[i], ring[j] - ring[i]), axis=1)
-            cost = best[i, k] + best[k, j] + area
-            split[i, j] = k[np.argmin(cost)]
+            between = np.arange(i + 1, j)
+            area = 0.5 * np.linalg.norm(np.cross(ring[between] - ring[i], ring[j] - ring[i]), axis=1)
+            cost = best[i, between] + best[between, j] + area
+            split[i, j] = between[np.argmin(cost)]
             best[i, j] = cost.min()
     triangles, todo = [], [(0, n - 1)]
     while todo:

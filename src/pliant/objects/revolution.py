@@ -103,26 +103,22 @@ def _sew(inner: Floats, outer: Floats, first_inner: int, first_outer: int) -> In
     """
     n, m = len(inner), len(outer)
     if n == 1 or m == 1:
-        k = np.arange(max(n, m))
-        following = (k + 1) % max(n, m)
+        here = np.arange(max(n, m))
+        following = (here + 1) % max(n, m)
         if n == 1:
-            return np.stack([np.full(m, first_inner), first_outer + following, first_outer + k], axis=1)
-        return np.stack([first_inner + k, first_inner + following, np.full(n, first_outer)], axis=1)
+            return np.stack([np.full(m, first_inner), first_outer + following, first_outer + here], axis=1)
+        return np.stack([first_inner + here, first_inner + following, np.full(n, first_outer)], axis=1)
     sector_n, sector_m = n // FOLD, m // FOLD
-    a, b = inner[: sector_n + 1], outer[: sector_m + 1]
-    a = np.append(a[:sector_n], a[0] + 1 / FOLD)
-    b = np.append(b[:sector_m], b[0] + 1 / FOLD)
+    a = np.append(inner[:sector_n], inner[0] + 1 / FOLD)
+    b = np.append(outer[:sector_m], outer[0] + 1 / FOLD)
     i = j = 0
     strip = []
     while i < sector_n or j < sector_m:
-        # Compare the middles of the two possible next steps: the shorter diagonal wins.
+        # Of the two diagonals that could come next the shorter one wins.
         step_inner = abs(a[i + 1] - b[j]) if i < sector_n else np.inf
         step_outer = abs(b[j + 1] - a[i]) if j < sector_m else np.inf
-        if abs(step_inner - step_outer) < 1e-12:
-            take_inner = n <= m
-        else:
-            take_inner = step_inner < step_outer
-        if take_inner:
+        tie = abs(step_inner - step_outer) < 1e-12
+        if n <= m if tie else step_inner < step_outer:
             strip.append((i, i + 1, -1, j))
             i += 1
         else:
@@ -131,10 +127,9 @@ def _sew(inner: Floats, outer: Floats, first_inner: int, first_outer: int) -> In
     faces = np.empty((FOLD, len(strip), 3), dtype=np.int64)
     for k in range(FOLD):
         for row, (i, i_next, j_next, j) in enumerate(strip):
-            here = first_inner + (k * sector_n + i) % n
-            there = first_outer + (k * sector_m + j) % m
+            p, q = first_inner + (k * sector_n + i) % n, first_outer + (k * sector_m + j) % m
             if i_next >= 0:
-                faces[k, row] = (here, first_inner + (k * sector_n + i_next) % n, there)
+                faces[k, row] = (p, first_inner + (k * sector_n + i_next) % n, q)
             else:
-                faces[k, row] = (here, first_outer + (k * sector_m + j_next) % m, there)
+                faces[k, row] = (p, first_outer + (k * sector_m + j_next) % m, q)
     return faces.reshape(-1, 3)

@@ -198,7 +198,7 @@ def banana(
         raise OptionError(
             "shape banana", Problem("length", f"{length} m", f"at most {1.5 * np.pi * bend:.3g} m at this bend")
         )
-    edge = _edge("banana", edge, length, 2 * np.pi * radius * length * 0.8)
+    edge = _edge("banana", edge, min(length, 6 * radius), 2 * np.pi * radius * length * 0.8)
 
     def profile(angle_share: Floats) -> Floats:
         # Walking along t = (1 - cos a) / 2 makes the blunt ends, where the radius rises like a root, smooth in a.
@@ -308,7 +308,7 @@ def _below(name: str, parameter: str, value: float, limit_name: str, limit: floa
 
 
 def _edge(name: str, edge: float | None, size: float, area: float) -> float:
-    """The wished edge, a fortieth of the shape's size where none is given."""
+    """The wished edge, a fortieth of ``size`` where none is given."""
     if edge is None:
         return size / 40.0
     _positive(name, edge=edge)

@@ -1,4 +1,4 @@
-"""Is a surface the skin of one body? If it nearly is, mend it and say so; if not, refuse with the reason and the place."""
+"""Is a surface the skin of one body? If nearly, mend it and say so; if not, refuse with the reason and the place."""
 
 from __future__ import annotations
 
@@ -222,7 +222,8 @@ def _openings(mesh: Mesh, edges: Edges) -> list[Problem]:
     lengths = [mending.perimeter(mesh, hole) for hole in holes]
     order = np.argsort(lengths)[::-1][:4]
     shown = [
-        f"at {at(mesh.vertices[holes[k].vertices].mean(axis=0))} ({holes[k].edges} edges, {1e3 * lengths[k]:.3g} mm around)"
+        f"at {at(mesh.vertices[holes[k].vertices].mean(axis=0))} "
+        f"({holes[k].edges} edges, {1e3 * lengths[k]:.3g} mm around)"
         for k in order
     ]
     more = f", and {len(holes) - len(shown)} more" if len(holes) > len(shown) else ""
