@@ -17,6 +17,7 @@ BALL = 0.012  # radius of a finger tip
 VELOCITY, EFFORT = 3.14, 0.7
 MASS = {"palm": 0.4154, "base": 0.0119, "proximal": 0.065, "medial": 0.0355, "distal": 0.036}
 HALF_THICKNESS, HALF_WIDTH = 0.0098, 0.0135
+NECK, NECK_WIDTH = 0.0092, 0.0129  # of the last link, so that its surface never coincides with its neighbour's
 
 
 def phalanx(length: float, name: str) -> Mesh:
@@ -36,19 +37,19 @@ def tip(centre: float, name: str) -> Mesh:
 
     def ring_at(z: float) -> np.ndarray:
         if z < 0.0:
-            half = float(np.sqrt(max(HALF_THICKNESS**2 - z**2, 1e-12)))
-            return rounded_rectangle(-half, half, HALF_WIDTH, 0.003, (8, 5, 3))
+            half = float(np.sqrt(max(NECK**2 - z**2, 1e-12)))
+            return rounded_rectangle(-half, half, NECK_WIDTH, 0.003, (8, 5, 3))
         if z >= centre:
             r = float(np.sqrt(max(BALL**2 - (z - centre) ** 2, 1e-12)))
             return rounded_rectangle(-r, r, r, 0.9999 * r, (8, 5, 3))
         t = min(1.0, z / (centre - 0.004))
         blend = t * t * (3 - 2 * t)
-        half, width = (1 - blend) * HALF_THICKNESS + blend * BALL, (1 - blend) * HALF_WIDTH + blend * BALL
+        half, width = (1 - blend) * NECK + blend * BALL, (1 - blend) * NECK_WIDTH + blend * BALL
         return rounded_rectangle(-half, half, width, 0.003 + blend * 0.0088, (8, 5, 3))
 
     ball = centre + BALL * np.sin(np.linspace(0.0, np.radians(86), 11))
     return swept(
-        [*rounded_end(HALF_THICKNESS, 0.0, up=False)[:-1], *spaced([0.0, centre], EDGE)[:-1], *ball],
+        [*rounded_end(NECK, 0.0, up=False)[:-1], *spaced([0.0, centre], EDGE)[:-1], *ball],
         ring_at,
         cap=2,
         name=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 __all__ = ["main"]
 
@@ -43,7 +44,10 @@ def run(arguments: list[str]) -> int:
         context = getattr(bad, "ctx", None)
         hint = f" (see: {context.command_path} --help)" if context is not None else ""
         print(f"pliant: {message}{hint}", file=sys.stderr)
-        emit({"error": {"source": "command line", "problems": [{"where": "", "what": message, "allowed": ""}]}}, wants_json)
+        emit(
+            {"error": {"source": "command line", "problems": [{"where": "", "what": message, "allowed": ""}]}},
+            wants_json,
+        )
         return EXIT_BROKEN
     except InputError as bad:
         print(f"pliant: {bad}", file=sys.stderr)
@@ -66,7 +70,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_OURS
 
 
-def _application() -> object:
+def _application() -> Any:
     import typer
 
     from pliant import __version__
@@ -87,7 +91,9 @@ def _application() -> object:
 
     @app.callback()
     def root(
-        version: bool = typer.Option(False, "--version", callback=show_version, is_eager=True, help="Show the version."),
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
     ) -> None:
         """Grasps of things that give: the smallest contact forces that hold, deformation included."""
 

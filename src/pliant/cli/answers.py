@@ -1,4 +1,4 @@
-"""How commands answer: one JSON object on stdout or text for people, progress on stderr, exit codes that mean something.
+"""How commands answer: one JSON object on stdout or text for people, progress on stderr, meaningful exit codes.
 
 Exit codes: 0 done, 1 an honest "no", 2 the question is broken, 3 our fault.
 """
@@ -61,7 +61,13 @@ def progress(description: str, total: float | None = None) -> Iterator[Callable[
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(description, total=total)
 

@@ -11,7 +11,9 @@ __all__ = ["check"]
 
 
 def check(
-    files: Annotated[list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps.")
+    ],
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
     ] = [],  # noqa: B006 - typer copies it

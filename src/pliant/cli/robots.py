@@ -25,7 +25,8 @@ def robots(
     from pliant.errors import OptionError, unknown_name
     from pliant.robot import load_arm, load_hand, shipped_names
 
-    known = {n: load_arm for n in shipped_names("arm")} | {n: load_hand for n in shipped_names("hand")}
+    known: dict[str, Any] = dict.fromkeys(shipped_names("arm"), load_arm)
+    known |= dict.fromkeys(shipped_names("hand"), load_hand)
     if name is not None and name not in known:
         raise OptionError("", unknown_name("shipped robot", name, known))
     shown = {n: _facts(load(n)) for n, load in known.items() if name in (None, n)}
@@ -70,7 +71,13 @@ def _print_all(shown: dict[str, dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="shipped arms and hands")
-    for column, justify in (("name", "left"), ("what", "left"), ("joints", "right"), ("mass", "right"), ("preshapes", "left")):
+    for column, justify in (
+        ("name", "left"),
+        ("what", "left"),
+        ("joints", "right"),
+        ("mass", "right"),
+        ("preshapes", "left"),
+    ):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]
     for name, facts in shown.items():
         joints = f"{facts['independent_joints']}"
@@ -87,7 +94,9 @@ def _print_one(facts: dict[str, Any]) -> None:
 
     console = Console()
     console.print(f"[bold]{facts['title']}[/]  {facts['mass_kg']:.2f} kg")
-    table = Table("joint", "lower", "upper", "speed", "torque or force", title="joints (rad, rad/s, N m; m, m/s, N if linear)")
+    table = Table(
+        "joint", "lower", "upper", "speed", "torque or force", title="joints (rad, rad/s, N m; m, m/s, N if linear)"
+    )
     for joint, limits in facts["joints"].items():
         table.add_row(joint, *(f"{limits[key]:.4g}" for key in ("lower", "upper", "velocity", "effort")))
     console.print(table)

@@ -77,7 +77,11 @@ def _kind(path: Path) -> str:
         return "arm"
     raise InputError(
         str(path),
-        Problem("", f"cannot tell what this document is (fields: {', '.join(sorted(fields)[:8])})", "a hand or arm says 'kind: hand' or 'kind: arm', a task has 'robot' and 'object'"),
+        Problem(
+            "",
+            f"cannot tell what this document is (fields: {', '.join(sorted(fields)[:8])})",
+            "a hand or arm says 'kind: hand' or 'kind: arm', a task has 'robot' and 'object'",
+        ),
     )
 
 
@@ -89,13 +93,17 @@ def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
     notes = [] if shapes else ["no link has a collision shape: contact and collisions cannot be seen"]
     massless = [link.name for link in robot.urdf.links if link.inertial is None]
     if len(massless) > 1:
-        notes.append(f"{len(massless)} links have no <inertial>: {', '.join(massless[:6])}{', ...' * (len(massless) > 6)}")
+        notes.append(
+            f"{len(massless)} links have no <inertial>: {', '.join(massless[:6])}{', ...' * (len(massless) > 6)}"
+        )
     return notes, [f"{joints}, {len(robot.link_names)} links, {shapes} collision shapes, {robot.mass:.3g} kg"]
 
 
 def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
     module = load_module(path, package_dirs=folders)
-    facts = [f"{module.description.title or module.name}: {module.robot.dof} independent joints, {module.robot.mass:.3g} kg"]
+    facts = [
+        f"{module.description.title or module.name}: {module.robot.dof} independent joints, {module.robot.mass:.3g} kg"
+    ]
     if module.description.kind == "hand":
         pads = sum(len(finger.pads) for finger in module.description.fingers)
         names = ", ".join(preshape.name for preshape in module.description.preshapes)
@@ -107,9 +115,8 @@ def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
     mended = load_mesh(path)
     report = mended.report
     size = " x ".join(f"{1000 * extent:.4g}" for extent in mended.mesh.extents)
-    facts = [
-        f"{len(mended.mesh.faces)} faces, {size} mm, {1e6 * report.volume:.4g} cm3, surface {1e4 * report.area:.4g} cm2",
-    ]
+    contents = f"{1e6 * report.volume:.4g} cm3, surface {1e4 * report.area:.4g} cm2"
+    facts = [f"{len(mended.mesh.faces)} faces, {size} mm, {contents}"]
     return [*(f"mended: {text}" for text in report.mended), *report.notes], facts
 
 

@@ -70,7 +70,9 @@ class _Reader:
             for problem in bad.problems:
                 inside = bad.source not in ("", str(self.path))
                 where = f"{field}: {bad.source}" if inside else field
-                self.problems.append(Problem(f"{where}: {problem.where}" if problem.where else where, problem.what, problem.allowed))
+                self.problems.append(
+                    Problem(f"{where}: {problem.where}" if problem.where else where, problem.what, problem.allowed)
+                )
             return None
 
     def file(self, name: str, where: str) -> Path:
@@ -124,7 +126,9 @@ class _Reader:
             return mesh.transformed(Pose(position=c.position, rpy_deg=c.rpy_deg).se3)
         assert item.sphere is not None
         s = item.sphere
-        return make_shape("sphere", radius=s.radius, edge=0.2 * s.radius).transformed(pin.SE3(np.eye(3), np.array(s.position)))
+        return make_shape("sphere", radius=s.radius, edge=0.2 * s.radius).transformed(
+            pin.SE3(np.eye(3), np.array(s.position))
+        )
 
 
 def _start(fields: RobotFields, assembly: Assembly, path: Path) -> NDArray[np.float64]:
@@ -155,5 +159,7 @@ def _start(fields: RobotFields, assembly: Assembly, path: Path) -> NDArray[np.fl
         if not robot.lower[i] - 1e-9 <= q[i] <= robot.upper[i] + 1e-9:
             low, high = np.degrees(robot.lower[i]), np.degrees(robot.upper[i])
             allowed = f"allowed: {low:.4g} .. {high:.4g} deg"
-            raise DocumentError(str(path), Problem(f"{where}: {name}", f"{value:g} is outside the joint's limits", allowed))
+            raise DocumentError(
+                str(path), Problem(f"{where}: {name}", f"{value:g} is outside the joint's limits", allowed)
+            )
     return q

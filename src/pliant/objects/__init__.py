@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pliant.objects.catalogue import SHAPES as SHAPES
     from pliant.objects.catalogue import Shape as Shape
     from pliant.objects.catalogue import make_shape as make_shape
+    from pliant.objects.catalogue import parse_shape as parse_shape
     from pliant.objects.liquid import Liquid as Liquid
     from pliant.objects.liquid import LiquidState as LiquidState
     from pliant.objects.liquid import fill as fill
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pliant.objects.validity import check_mesh as check_mesh
     from pliant.objects.validity import mend_mesh as mend_mesh
     from pliant.objects.voxel import voxel_mass_properties as voxel_mass_properties
+    from pliant.objects.writing import write_mesh as write_mesh
 
 _HOMES = {
     "Body": "body",
@@ -53,10 +55,12 @@ _HOMES = {
     "mass_properties": "mass",
     "mend_mesh": "validity",
     "mesh_volume": "mass",
+    "parse_shape": "catalogue",
     "read_mesh": "reading",
     "shell_mass_properties": "mass",
     "voxel_mass_properties": "voxel",
     "winding_number": "shells",
+    "write_mesh": "writing",
 }
 
 __all__ = [
@@ -79,10 +83,12 @@ __all__ = [
     "mass_properties",
     "mend_mesh",
     "mesh_volume",
+    "parse_shape",
     "read_mesh",
     "shell_mass_properties",
     "voxel_mass_properties",
     "winding_number",
+    "write_mesh",
 ]
 
 

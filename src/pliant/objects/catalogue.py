@@ -13,7 +13,7 @@ from pliant.errors import OptionError, Problem, unknown_name
 from pliant.objects import shapes
 from pliant.objects.mesh import Mesh
 
-__all__ = ["SHAPES", "Shape", "make_shape"]
+__all__ = ["SHAPES", "Shape", "make_shape", "parse_shape"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,29 @@ def make_shape(name: str, **parameters: Any) -> Mesh:
     if problems:
         raise OptionError(f"shape {name}", problems)
     return shape.make(**parameters)
+
+
+def parse_shape(text: str) -> Mesh:
+    """A shape in one word: ``torus``, ``sphere:0.03``, ``torus:major=0.035,minor=0.015``, ``box:size=0.1x0.05x0.02``.
+
+    A value without a name belongs to the shape's first parameter; ``x`` separates the lengths of a size [m].
+    """
+    name, _, rest = text.partition(":")
+    if name not in SHAPES:
+        raise OptionError("shape", unknown_name("shape", name, SHAPES))
+    first = next(iter(SHAPES[name].defaults))
+    parameters: dict[str, Any] = {}
+    for i, part in enumerate(filter(None, rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals and i > 0:
+            raise OptionError(f"shape {text}", Problem(part, "a value without a name", "write parameter=value"))
+        key, value = (key, value) if equals else (first, part)
+        try:
+            numbers = [float(x) for x in value.split("x")]
+        except ValueError:
+            raise OptionError(f"shape {text}", Problem(key, f"'{value}' is not a number", "metres, as 0.035")) from None
+        parameters[key.strip()] = numbers if len(numbers) > 1 else numbers[0]
+    return make_shape(name, **parameters)
 
 
 def _number(value: Any) -> bool:

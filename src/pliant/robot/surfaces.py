@@ -64,7 +64,9 @@ def pad_surface(urdf: Urdf, pad: Pad) -> PadSurface:
     where = f"pad on '{pad.link}'"
     surfaces = link_surfaces(urdf.link(pad.link), "collision")
     if not surfaces:
-        raise DescriptionError(urdf.source, Problem(where, "the link has no collision shape", "give it one in the URDF"))
+        raise DescriptionError(
+            urdf.source, Problem(where, "the link has no collision shape", "give it one in the URDF")
+        )
     candidates = [(surface.mesh, _pad_faces(surface.mesh, pad)) for surface in surfaces]
     mesh, faces = max(candidates, key=lambda item: float(item[0].face_areas[item[1]].sum()))
     if not faces.any():

@@ -1,4 +1,4 @@
-"""Things to draw: coloured surfaces in world coordinates. No server, no window; the still and the web page share them."""
+"""Things to draw: coloured surfaces in world coordinates; no server and no window needed."""
 
 from __future__ import annotations
 

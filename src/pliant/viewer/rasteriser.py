@@ -21,7 +21,7 @@ def rasterise(
         depths: m x 3 corner depths, positive in front of the eye [m].
         flat: parallel projection: depth is linear in the picture; otherwise its inverse is.
     """
-    return _rasterise(np.ascontiguousarray(pixels), np.ascontiguousarray(depths), width, height, flat)  # type: ignore[no-any-return]
+    return _rasterise(np.ascontiguousarray(pixels), np.ascontiguousarray(depths), width, height, flat)
 
 
 @njit(cache=True)

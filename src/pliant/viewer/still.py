@@ -1,7 +1,7 @@
 """A picture without a window: surfaces, light, soft shadows, on any machine.
 
-A plain z-buffer: every triangle is drawn into a depth image once from the camera and once from the lamp; pixels are shaded
-with interpolated normals, darkened where the lamp does not reach and in creases, and averaged over 2 x 2 samples.
+A plain z-buffer: every triangle is drawn into a depth image once from the camera and once from the lamp; pixels are
+shaded with interpolated normals, darkened where the lamp does not reach and in creases, and averaged over 2 x 2 samples.
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ class _ShadowMap:
         self.scale = (self.SIZE - 4) / np.ptp(flat[:, :2], axis=0).max()
         self.top = flat[:, 2].max()
         self.bias = 1.5 / self.scale
-        depth, _, _ = rasterise((local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0, self.SIZE, self.SIZE, True)
+        depth, _, _ = rasterise(
+            (local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0, self.SIZE, self.SIZE, True
+        )
         self.depth = depth
 
     def light(self, points: Floats, normals: Floats | None = None) -> Floats:
@@ -197,7 +199,13 @@ class _ShadowMap:
 
 
 def _shade(
-    scene: _Scene, owner: NDArray[np.int64], weights: Floats, points: Floats, camera: Camera, lamp: Floats, shadow: _ShadowMap
+    scene: _Scene,
+    owner: NDArray[np.int64],
+    weights: Floats,
+    points: Floats,
+    camera: Camera,
+    lamp: Floats,
+    shadow: _ShadowMap,
 ) -> Floats:
     normal = np.einsum("ij,ijk->ik", weights, scene.normals[owner])
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
@@ -212,12 +220,18 @@ def _shade(
     half /= np.linalg.norm(half, axis=1, keepdims=True)
     shine = np.clip(np.einsum("ij,ij->i", normal, half), 0.0, None) ** 40 * lit * scene.gloss[owner]
     rim = (1.0 - np.clip(np.einsum("ij,ij->i", normal, view), 0.0, 1.0)) ** 3
-    ambient = 0.44 + 0.14 * normal[:, 2]
-    return np.asarray(np.clip(base * (ambient + 0.62 * key + 0.06 * rim)[:, None] + shine[:, None], 0.0, 1.0))
+    ambient = 0.50 + 0.14 * normal[:, 2]
+    return np.asarray(np.clip(base * (ambient + 0.72 * key + 0.08 * rim)[:, None] + shine[:, None], 0.0, 1.0))
 
 
 def _paint_ground(
-    image: Floats, camera: Camera, rays: Floats, height: float, hit: NDArray[np.bool_], shadow: _ShadowMap, scene: _Scene
+    image: Floats,
+    camera: Camera,
+    rays: Floats,
+    height: float,
+    hit: NDArray[np.bool_],
+    shadow: _ShadowMap,
+    scene: _Scene,
 ) -> None:
     """A floor that fades into the background, with the scene's shadow on it."""
     t = (height - camera.eye[2]) / np.where(np.abs(rays[..., 2]) > 1e-9, rays[..., 2], 1e-9)
