@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code."""
-    import click
+    import typer
 
     from pliant.cli.answers import EXIT_BROKEN, EXIT_OURS, emit, error_answer
     from pliant.errors import InputError
@@ -34,13 +34,13 @@ def run(arguments: list[str]) -> int:
     try:
         result = _application()(args=arguments, prog_name="pliant", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return stop.exit_code
-    except click.Abort:
+    except typer.Abort:
         print("interrupted", file=sys.stderr)
         return 130
-    except click.ClickException as bad:
-        message = bad.format_message()
+    except typer.TyperException as bad:
+        message = bad.format_message() if hasattr(bad, "format_message") else str(bad)
         context = getattr(bad, "ctx", None)
         hint = f" (see: {context.command_path} --help)" if context is not None else ""
         print(f"pliant: {message}{hint}", file=sys.stderr)

@@ -26,10 +26,12 @@ def demo(
     import numpy as np
 
     from pliant.cli.answers import emit, progress
+    from pliant.documents import make_folder
     from pliant.files import shipped_task
     from pliant.objects import SHAPES
     from pliant.viewer import Drawable, look_at, render, robot_drawables, save_png
 
+    make_folder(out)
     with progress("loading the ring task", 3) as show:
         task = shipped_task("ring")
         show(1, description="weighing")

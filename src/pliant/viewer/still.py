@@ -1,7 +1,7 @@
 """A picture without a window: surfaces, light, soft shadows, on any machine.
 
 A plain z-buffer: every triangle is drawn into a depth image once from the camera and once from the lamp; pixels are
-shaded with interpolated normals, darkened where the lamp does not reach and in creases, and averaged over 2 x 2 samples.
+shaded with interpolated normals, darkened where the lamp does not reach and in creases; 2 x 2 samples are averaged.
 """
 
 from __future__ import annotations
