@@ -179,7 +179,13 @@ def _segments_meet_triangles(
     place = np.zeros_like(p)
     t = (0.5 * (t_low + t_high))[:, None]
     place[some] = (1 - t) * p[some] + t * q[some]
-    crossing = (np.minimum(dp, dq) < -tol) & (np.maximum(dp, dq) > tol)
+    # Through the triangle, not along its rim: from one side to the other, well inside all three edges.
+    crossing = np.zeros(len(p), dtype=bool)
+    through = np.clip(
+        np.divide(dp[some], dp[some] - dq[some], out=np.zeros(len(some)), where=dp[some] != dq[some]), 0, 1
+    )
+    inside = ((1 - through) * g0[2:] + through * g1[2:]).min(axis=0, initial=np.inf) > 2 * tol
+    crossing[some] = inside & (np.minimum(dp[some], dq[some]) < -tol) & (np.maximum(dp[some], dq[some]) > tol)
     return meets, place, meets & crossing
 
 

@@ -34,7 +34,7 @@ def load_mesh(path: str | Path, *, scale: float = 1.0, repair: bool = True) -> M
     mesh = read_mesh(path)
     if scale != 1.0:
         mesh = mesh.scaled(scale)
-    return mend_mesh(mesh, repair=repair)
+    return mend_mesh(mesh, repair=repair, source=str(path))
 
 
 def read_mesh(path: str | Path) -> Mesh:

@@ -95,8 +95,9 @@ def winding_number(mesh: Mesh, point: Floats) -> float:
 
 
 def _encloses(outer: Mesh, inner: Mesh) -> bool:
-    """Whether ``inner`` lies within ``outer``, asked at one of its vertices; the two do not cross."""
-    box, point = outer.corners.reshape(-1, 3), inner.corners[0, 0]
-    if (point < box.min(axis=0)).any() or (point > box.max(axis=0)).any():
+    """Whether ``inner`` lies wholly within ``outer``, asked at its outermost vertices along each axis."""
+    box, points = outer.corners.reshape(-1, 3), inner.corners.reshape(-1, 3)
+    if (points.min(axis=0) < box.min(axis=0)).any() or (points.max(axis=0) > box.max(axis=0)).any():
         return False
-    return abs(winding_number(outer, point)) > 0.5
+    outermost = points[np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])]
+    return all(abs(winding_number(outer, point)) > 0.5 for point in outermost)

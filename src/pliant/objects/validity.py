@@ -20,7 +20,7 @@ __all__ = ["MAX_FACES", "MendedMesh", "MeshReport", "check_mesh", "mend_mesh"]
 MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this a thing that a hand should hold is in other units
 SMALLEST = 5e-4  # [m]
-THIN = 1e-6  # volume below this fraction of area times diagonal is none: a sheet, not a body
+THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,18 @@ def check_mesh(mesh: Mesh) -> MeshReport:
     return mend_mesh(mesh, repair=False).report
 
 
-def mend_mesh(mesh: Mesh, *, repair: bool = True) -> MendedMesh:
+def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMesh:
     """The mesh, mended where that is safe, or ``MeshError``.   (SPEC 4)
 
     Safe is: merging vertices on one spot, dropping unused vertices and degenerate or repeated faces, making the winding
     agree, turning an inside-out mesh, filling small holes, smoothing the few tiny folds that scans have.
+
+    Args:
+        mesh: any triangles.
+        repair: mend; without it the mesh must be sound as it is.
+        source: what messages call the mesh, where that is not its name.
     """
-    name = mesh.name or "mesh"
+    name = source or mesh.name or "mesh"
     _refuse(name, _broken_numbers(mesh))
     _refuse(name, _wrong_size(mesh))
     said: list[str] = []
