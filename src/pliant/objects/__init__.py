@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pliant.objects.mass import shell_mass_properties as shell_mass_properties
     from pliant.objects.material import ContactLimits as ContactLimits
     from pliant.objects.material import Material as Material
+    from pliant.objects.mending import join_identical as join_identical
     from pliant.objects.reading import load_mesh as load_mesh
     from pliant.objects.reading import read_mesh as read_mesh
     from pliant.objects.shells import winding_number as winding_number
@@ -50,6 +51,7 @@ _HOMES = {
     "check_mesh": "validity",
     "combine": "mass",
     "fill": "liquid",
+    "join_identical": "mending",
     "load_mesh": "reading",
     "make_shape": "catalogue",
     "mass_properties": "mass",
@@ -78,6 +80,7 @@ __all__ = [
     "check_mesh",
     "combine",
     "fill",
+    "join_identical",
     "load_mesh",
     "make_shape",
     "mass_properties",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
-from pliant.objects import Mesh, make_shape, mend_mesh, read_mesh
+from pliant.objects import Mesh, join_identical, make_shape, mend_mesh, read_mesh
 from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
@@ -72,7 +72,12 @@ def pad_surface(urdf: Urdf, pad: Pad) -> PadSurface:
     if not faces.any():
         allowed = "check region (in the link's frame, m) and facing"
         raise DescriptionError(urdf.source, Problem(where, "no face of the link's surface is pad", allowed))
-    return PadSurface(pad, mesh, faces)
+    try:
+        sound = mend_mesh(mesh)
+    except InputError as bad:
+        problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
+        raise DescriptionError(bad.source, problems) from None
+    return PadSurface(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> NDArray[np.bool_]:
@@ -102,12 +107,9 @@ def _shape_mesh(shape: LinkShape) -> Mesh:
 
 @lru_cache(maxsize=256)
 def _read(path: Path) -> Mesh:
-    """A link's mesh, tidied where that is safe; an open or odd one is kept as it is (links need not be perfect)."""
+    """A link's mesh with doubled vertices joined. It may be open: only pads must be sound."""
     try:
         mesh = read_mesh(path)
     except InputError as bad:
         raise RobotError(bad.source, bad.problems) from None
-    try:
-        return mend_mesh(mesh).mesh
-    except InputError:
-        return mesh
+    return join_identical(mesh)

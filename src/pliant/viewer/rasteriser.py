@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["rasterise"]
+__all__ = ["lit_share", "rasterise"]
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,31 @@ def rasterise(
         flat: parallel projection: depth is linear in the picture; otherwise its inverse is.
     """
     return _rasterise(np.ascontiguousarray(pixels), np.ascontiguousarray(depths), width, height, flat)
+
+
+def lit_share(texels: Floats, depths: Floats, nearest: Floats) -> Floats:
+    """Share of the 5 x 5 texels around each point in which nothing lies nearer to the lamp.
+
+    Args:
+        texels: n x 2 positions in the depth image.
+        depths: n depths of the points, already moved towards the lamp by the tolerance.
+        nearest: the depth image; outside it everything is lit.
+    """
+    return _lit_share(np.ascontiguousarray(texels), np.ascontiguousarray(depths), nearest)
+
+
+@njit(cache=True)
+def _lit_share(texels, depths, nearest):  # type: ignore[no-untyped-def]
+    lit = np.zeros(len(depths))
+    height, width = nearest.shape
+    for k in range(len(depths)):
+        for a in range(-2, 3):
+            i = int(np.floor(texels[k, 1] + 1.5 * a))
+            for b in range(-2, 3):
+                j = int(np.floor(texels[k, 0] + 1.5 * b))
+                if i < 0 or j < 0 or i >= height or j >= width or depths[k] <= nearest[i, j]:
+                    lit[k] += 0.04
+    return lit
 
 
 @njit(cache=True)

@@ -185,17 +185,13 @@ class _ShadowMap:
 
     def light(self, points: Floats, normals: Floats | None = None) -> Floats:
         """Share of the lamp's light that reaches each point, softened over 5 x 5 texels."""
+        from pliant.viewer.rasteriser import lit_share
+
         p = points if normals is None else points + 2.0 * self.bias * normals
         local = p @ self.axes.T
-        uv = (local[:, :2] - self.low) * self.scale + 2
-        depth = self.top - local[:, 2] + 1.0 - self.bias
-        lit = np.zeros(len(points))
-        for du in (-3, -1.5, 0, 1.5, 3):
-            for dv in (-3, -1.5, 0, 1.5, 3):
-                i = np.clip((uv[:, 1] + dv).astype(np.int64), 0, self.SIZE - 1)
-                j = np.clip((uv[:, 0] + du).astype(np.int64), 0, self.SIZE - 1)
-                lit += depth <= self.depth[i, j]
-        return lit / 25.0
+        return lit_share(
+            (local[:, :2] - self.low) * self.scale + 2, self.top - local[:, 2] + 1.0 - self.bias, self.depth
+        )
 
 
 def _shade(
@@ -235,17 +231,13 @@ def _paint_ground(
 ) -> None:
     """A floor that fades into the background, with the scene's shadow on it."""
     t = (height - camera.eye[2]) / np.where(np.abs(rays[..., 2]) > 1e-9, rays[..., 2], 1e-9)
-    seen = ~hit & (t > 0)
-    points = camera.eye + rays[seen] * t[seen][:, None]
     flat = scene.corners.reshape(-1, 3)
     centre, size = 0.5 * (flat.min(axis=0) + flat.max(axis=0)), np.ptp(flat, axis=0).max()
+    seen = ~hit & (t > 0) & (t < 10 * (size + np.linalg.norm(camera.eye - centre)))
+    points = camera.eye + rays[seen] * t[seen][:, None]
     distance = np.linalg.norm(points[:, :2] - centre[:2], axis=1) / size
     fade = np.clip(1.6 - 0.9 * distance, 0.0, 1.0)[:, None]
-    local = points @ shadow.axes.T
-    uv = (local[:, :2] - shadow.low) * shadow.scale
-    inside = np.all((uv > 0) & (uv < shadow.SIZE - 4), axis=1)
-    light = np.where(inside, shadow.light(points), 1.0)
-    colour = GROUND * (0.66 + 0.34 * light)[:, None]
+    colour = GROUND * (0.66 + 0.34 * shadow.light(points))[:, None]
     image[seen] = fade * colour + (1 - fade) * image[seen]
 
 
