@@ -64,7 +64,7 @@ def test_two_balls_meet_exactly_when_their_gap_is_not_positive(gap: float) -> No
     """Poles of two icosahedra tip against tip at a known distance."""
     ball = make_shape("sphere", radius=0.03, edge=0.03)
     turned = ball.vertices @ _to_z(ball.vertices[0]).T
-    upper = turned + (0.0, 0.0, -turned[:, 2].min() + gap / 2)
+    upper = turned + np.array([0.0, 0.0, gap / 2 - turned[:, 2].min()])
     lower = -upper
     mesh = Mesh(np.concatenate([upper, lower]), np.concatenate([ball.faces, ball.faces[:, ::-1] + len(upper)]))
     assert bool(self_meetings(mesh)) == (gap <= 0)

@@ -103,7 +103,7 @@ def test_free_surface_area_is_the_derivative_of_volume_by_level() -> None:
 
 
 def test_pressure_on_the_wetted_wall_carries_the_weight_through_the_centroid() -> None:
-    """Archimedes: the sum of p n dA over the wall is the weight, and its moment is that of the weight at the centroid."""
+    """Archimedes: the sum of p n dA over the wall is the weight, its moment that of the weight at the centroid."""
     mesh = make_shape("bottle")
     for up in directions(10, seed=5):
         state = fill(mesh, 2.5e-4, up)
@@ -170,7 +170,7 @@ def test_more_liquid_than_the_vessel_holds_says_how_much_it_holds() -> None:
         fill(mesh, 1.1 * capacity)
     assert "squeezed" not in str(caught.value)
     squeezed = Mesh(mesh.vertices * (0.9, 1.0, 1.0), mesh.faces, "bottle")
-    with pytest.raises(LiquidError, match="squeezed as it is, the vessel holds .* at rest"):
+    with pytest.raises(LiquidError, match=r"squeezed as it is, the vessel holds .* at rest"):
         fill(squeezed, 0.95 * capacity, rest_capacity=capacity)
 
 

@@ -117,7 +117,7 @@ def test_moving_and_turning_the_mesh_moves_and_turns_the_answer() -> None:
 
 
 def test_a_mesh_a_kilometre_away_keeps_its_mass_and_inertia() -> None:
-    """Coordinates at 1 km carry 1e-13 m of rounding: relative 1e-11 on a 3 cm body; about the origin it would be 1e-3."""
+    """Coordinates at 1 km carry 1e-13 m of rounding: 1e-11 of a 3 cm body; about the origin it would be 1e-3."""
     mesh = make_shape("torus")
     near, far = (mass_properties(m, density=RHO) for m in (mesh, mesh.moved((1000.0, -700.0, 300.0))))
     assert far.mass == pytest.approx(near.mass, rel=1e-9)

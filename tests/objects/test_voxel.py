@@ -16,8 +16,8 @@ def test_grid_and_surface_integrals_agree_within_the_cell(name: str, cell: float
     mesh = make_shape(name)
     exact = mass_properties(mesh, density=1000.0)
     grid = voxel_mass_properties(mesh, cell, density=1000.0)
-    # Within a layer of a fiftieth of a cell over the whole surface: an eighth is the distance of the rays.
-    assert abs(grid.volume - exact.volume) < 0.02 * cell * mesh.area
+    # Eight rays across a cell: measured at most 0.7 %, on walls thinner than half a cell (cup, tube).
+    assert grid.mass == pytest.approx(exact.mass, rel=0.01)
     assert np.linalg.norm(grid.centre - exact.centre) < 0.1 * cell
     radius = np.sqrt(np.trace(exact.inertia) / exact.mass)
     assert np.sqrt(np.trace(grid.inertia) / grid.mass) == pytest.approx(radius, abs=0.5 * cell)
@@ -34,10 +34,14 @@ def test_rays_on_edges_and_vertices_are_counted_once() -> None:
     """A box whose edges, vertices and diagonals lie exactly on rays: every ray must still enter and leave once."""
     # Powers of two, so that the coincidences survive the arithmetic; the outermost of 5 x 5 rays run along the walls.
     mesh = make_shape("box", size=(0.25, 0.25, 0.25), edge=0.0625)
-    held, _ = voxel_volumes(mesh, 0.0625, rays=1)
-    assert held.shape == (5, 5, 5)
-    assert held.sum() == 0.25**3
-    assert (held.sum(axis=2) > 0).sum() == 16
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        # The numbering of the vertices must not decide.
+        order = rng.permutation(len(mesh.vertices))
+        held, _ = voxel_volumes(Mesh(mesh.vertices[order], np.argsort(order)[mesh.faces]), 0.0625, rays=1)
+        assert held.shape == (5, 5, 5)
+        assert held.sum() == 0.25**3
+        assert (held.sum(axis=2) > 0).sum() == 16
 
 
 def test_a_hollow_counts_as_empty() -> None:

@@ -98,7 +98,6 @@ def _parse(source: str, kind: str, data: bytes) -> tuple[Any, Any]:
         options["skip_materials"] = True
     if kind == "obj":
         options["maintain_order"] = True
-        data = _without_libraries(data)
     if kind == "off":
         options = {}
     try:
@@ -115,10 +114,3 @@ def _parse(source: str, kind: str, data: bytes) -> tuple[Any, Any]:
         raise MeshError(
             source, Problem("", f"cannot be read as {kind.upper()} ({reason}){hint}", "export the mesh again")
         ) from None
-
-
-def _without_libraries(data: bytes) -> bytes:
-    """An OBJ text without the lines that name other files."""
-    return b"\n".join(
-        line for line in data.splitlines() if not line.lstrip()[:6].lower().startswith((b"mtllib", b"usemtl"))
-    )
