@@ -15,7 +15,7 @@ from pliant.robot import (
     link_mesh,
     load_assembly,
     load_hand,
-    pad_surface,
+    pad_mesh,
     read_hand,
     shipped_names,
 )
@@ -99,7 +99,7 @@ def test_pads_are_closed_surfaces_with_edges_of_about_three_millimetres(hand: st
     module = load_hand(hand)
     for finger in module.description.fingers:
         for pad in finger.pads:
-            surface = pad_surface(module.robot.urdf, pad)
+            surface = pad_mesh(module.robot.urdf, pad)
             check_mesh(surface.mesh)
             corners = surface.mesh.vertices[surface.mesh.faces[surface.faces]]
             edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
@@ -111,7 +111,7 @@ def test_pads_are_closed_surfaces_with_edges_of_about_three_millimetres(hand: st
 def test_sdh2_pads_have_the_measured_outlines() -> None:
     """Proximal 24 x 49 mm, flat at x = 15.29 mm; distal flat at 14.85 mm, then an arc of radius 63.6 mm."""
     hand = load_hand("schunk_sdh2")
-    proximal, distal = (pad_surface(hand.robot.urdf, pad) for pad in hand.description.fingers[0].pads)
+    proximal, distal = (pad_mesh(hand.robot.urdf, pad) for pad in hand.description.fingers[0].pads)
     assert proximal.mesh.face_areas[proximal.faces].sum() == pytest.approx(0.024 * 0.049, rel=1e-6)
     points = distal.mesh.vertices[np.unique(distal.mesh.faces[distal.faces])]
     front = points[np.abs(points[:, 1]) < np.where(points[:, 2] < 0.0495, 0.0105, 0.0068)]

@@ -15,7 +15,7 @@ from pliant.robot.description import (
 )
 from pliant.robot.model import Robot, load_robot
 from pliant.robot.modules import PALM_FRAME, Arm, Hand, read_arm, read_hand, tip_frame
-from pliant.robot.surfaces import LinkSurface, PadSurface, link_mesh, link_surfaces, pad_surface
+from pliant.robot.surfaces import LinkSurface, PadMesh, link_mesh, link_surfaces, pad_mesh
 from pliant.robot.tactile_layout import CellLayout, cell_layout
 from pliant.robot.urdf import Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.urdf_reading import parse_urdf, read_urdf
@@ -38,7 +38,7 @@ __all__ = [
     "LinkSurface",
     "Mimic",
     "Pad",
-    "PadSurface",
+    "PadMesh",
     "Palm",
     "Pose",
     "Preshape",
@@ -54,7 +54,7 @@ __all__ = [
     "load_hand",
     "load_module",
     "load_robot",
-    "pad_surface",
+    "pad_mesh",
     "parse_urdf",
     "read_arm",
     "read_hand",

@@ -15,7 +15,7 @@ from pliant.objects import Mesh, join_identical, make_shape, mend_mesh, read_mes
 from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
-__all__ = ["LinkSurface", "PadSurface", "link_mesh", "link_surfaces", "pad_surface"]
+__all__ = ["LinkSurface", "PadMesh", "link_mesh", "link_surfaces", "pad_mesh"]
 
 FACING_ANGLE = np.cos(np.radians(75.0))
 
@@ -29,7 +29,7 @@ class LinkSurface:
 
 
 @dataclass(frozen=True, eq=False)
-class PadSurface:
+class PadMesh:
     """A pad: the closed surface of its link, and which faces of it are pad.
 
     Attributes:
@@ -59,7 +59,7 @@ def link_mesh(link: Link, kind: Literal["visual", "collision"] = "collision") ->
     return Mesh(np.vstack([mesh.vertices for mesh in meshes]), np.vstack(faces), link.name)
 
 
-def pad_surface(urdf: Urdf, pad: Pad) -> PadSurface:
+def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
     """The surface of a pad's link and the faces that are pad: inside its region, facing its way within 75 degrees."""
     where = f"pad on '{pad.link}'"
     surfaces = link_surfaces(urdf.link(pad.link), "collision")
@@ -77,7 +77,7 @@ def pad_surface(urdf: Urdf, pad: Pad) -> PadSurface:
     except InputError as bad:
         problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
         raise DescriptionError(bad.source, problems) from None
-    return PadSurface(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
+    return PadMesh(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> NDArray[np.bool_]:
