@@ -73,7 +73,9 @@ def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, al
     if not allow_outside and not path.is_relative_to(root):
         raise DocumentError(
             source,
-            Problem(where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"),
+            Problem(
+                where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"
+            ),
         )
     return path
 
@@ -116,14 +118,17 @@ class _StrictLoader(yaml.SafeLoader):
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES:
-            raise yaml.MarkedYAMLError(problem=f"more than {MAX_NODES} values", problem_mark=self.peek_event().start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MAX_NODES} values", problem_mark=self.peek_event().start_mark
+            )
         if self._depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(
                 problem=f"nested more than {MAX_DEPTH} levels deep", problem_mark=self.peek_event().start_mark
             )
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not allowed; write the value out", problem_mark=self.peek_event().start_mark
+                problem="aliases (*name) are not allowed; write the value out",
+                problem_mark=self.peek_event().start_mark,
             )
         try:
             return super().compose_node(parent, index)

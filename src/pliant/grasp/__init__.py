@@ -7,6 +7,7 @@ from pliant.grasp.certificate import Certificate
 from pliant.grasp.cones import Family, Objective
 from pliant.grasp.contacts import Contact, ContactModel, ContactSet, contact_rotations
 from pliant.grasp.forces import ForceSolver, solve_forces
+from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, epsilon_linf_bounds, wrench_volume
 from pliant.grasp.inverse import (
     contact_compliance,
     contact_stiffness,
@@ -31,9 +32,18 @@ from pliant.grasp.matrix import (
     reference_length,
     wrench_about,
 )
+from pliant.grasp.quality import (
+    MEASURES,
+    Measure,
+    force_closure_margin,
+    grasp_quality,
+    is_force_closure,
+    joint_range,
+)
 from pliant.grasp.results import Blame, ForceResult, ForceStatus, Margins, Reaction
 
 __all__ = [
+    "MEASURES",
     "Blame",
     "Certificate",
     "Contact",
@@ -45,6 +55,7 @@ __all__ = [
     "ForceStatus",
     "Margins",
     "MatrixReport",
+    "Measure",
     "Objective",
     "Reaction",
     "contact_compliance",
@@ -52,20 +63,29 @@ __all__ = [
     "contact_stiffness",
     "contact_twists",
     "cross_matrix",
+    "edge_wrenches",
     "elastic_energy",
+    "epsilon_l1",
+    "epsilon_linf",
+    "epsilon_linf_bounds",
+    "force_closure_margin",
     "forces_for",
     "full_grasp_matrix",
     "grasp_matrix",
+    "grasp_quality",
     "hand_command",
     "hand_jacobian",
     "hand_report",
     "internal_basis",
     "internal_projector",
+    "is_force_closure",
     "joint_jacobian",
+    "joint_range",
     "object_report",
     "reference_length",
     "solve_forces",
     "torques_for",
     "weighted_right_inverse",
     "wrench_about",
+    "wrench_volume",
 ]

@@ -1,8 +1,8 @@
 """Proofs that no forces hold: Farkas certificates that anyone can check with a few multiplications.
 
-If A x + s = b has a solution with s in the cone, then z . (A x + s) = z . b for every z. A dual vector z in the dual cone
-with A^T z = 0 makes the left side non-negative; if z . b < 0 there is no solution. Numbers on a computer leave A^T z a
-little off zero, so a certificate also says how large forces would have to be to escape it.
+If A x + s = b has a solution with s in the cone, then z . (A x + s) = z . b for every z. A vector z in the dual cone
+with A^T z = 0 makes the left side non-negative; if z . b < 0 there is no solution. Numbers on a computer leave A^T z
+a little off zero, so a certificate also says how large forces would have to be to escape it.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class ConeProgram:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
-        # Presolve would change the pattern. Equilibration would remember the first numbers ever solved; ours are scaled.
+        # Presolve would change the pattern; equilibration would remember the first numbers ever solved.
         settings.presolve_enable = False
         settings.input_sparse_dropzeros = False
         settings.equilibrate_enable = careful

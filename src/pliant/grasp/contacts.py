@@ -92,7 +92,12 @@ def _layout(dimension: int, models: tuple[ContactModel, ...]) -> Layout:
         ContactModel.SOFT: (*range(s), d - 1),
     }
     columns: list[int] = []
-    normal, slices, force_entries, force_places, moment_entries, moment_contacts = [], [], [], [], [], []
+    normal: list[int] = []
+    slices: list[slice] = []
+    force_entries: list[int] = []
+    force_places: list[int] = []
+    moment_entries: list[int] = []
+    moment_contacts: list[int] = []
     for i, model in enumerate(models):
         start = len(columns)
         for pick in picks[model]:
@@ -106,11 +111,22 @@ def _layout(dimension: int, models: tuple[ContactModel, ...]) -> Layout:
                 normal.append(len(columns))
             columns.append(i * d + pick)
         slices.append(slice(start, len(columns)))
-    ints = [
-        np.array(x, dtype=np.intp)
-        for x in (columns, normal, force_entries, force_places, moment_entries, moment_contacts)
-    ]
-    return Layout(dimension, models, ints[0], ints[1], tuple(slices), *ints[2:], np.zeros((1, len(columns))))
+
+    def integers(values: list[int]) -> NDArray[np.intp]:
+        return np.array(values, dtype=np.intp)
+
+    return Layout(
+        dimension,
+        models,
+        integers(columns),
+        integers(normal),
+        tuple(slices),
+        integers(force_entries),
+        integers(force_places),
+        integers(moment_entries),
+        integers(moment_contacts),
+        np.zeros((1, len(columns))),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +236,9 @@ class ContactSet:
         if radius is None and mu.all():
             return cls(p, r, mu, f_max, k, a, a, _layout(s, (ContactModel.POINT,) * n), lengths)
         rough = [ContactModel.SOFT if flag else ContactModel.POINT for flag in is_soft.tolist()]
-        models = tuple(model if m > 0 else ContactModel.FRICTIONLESS for m, model in zip(mu.tolist(), rough, strict=True))
+        models = tuple(
+            model if m > 0 else ContactModel.FRICTIONLESS for m, model in zip(mu.tolist(), rough, strict=True)
+        )
         e = SPIN_ARM_PER_RADIUS * a * is_soft
         # Twisting a bonded circular patch on an incompressible half-space: 16/3 G a^3 against 16/3 G a for sliding it.
         spin = k[:, 0, 0] * a**2
@@ -366,7 +384,9 @@ def _problems(
             found.append(Problem(f"{here}.radius", f"{a[i]:g}", "allowed: above 0 m; leave it out for a point contact"))
         if not _positive_definite(k[i][None]):
             found.append(
-                Problem(f"{here}.stiffness", f"{k[i].tolist()} is not positive definite", "all directions must push back")
+                Problem(
+                    f"{here}.stiffness", f"{k[i].tolist()} is not positive definite", "all directions must push back"
+                )
             )
     return found
 

@@ -1,7 +1,7 @@
-"""The smallest contact forces that hold: a second-order cone program, solved exactly or refused with a proof.   (SPEC 7.3)
+"""The smallest contact forces that hold: a second-order cone program, solved or refused with a proof.   (SPEC 7.3)
 
-Per contact `-mu f_n + |f_t| <= -delta` and `f_n - f_max <= -delta`; per joint `|J^T f + tau_gravity| <= tau_max`; balance
-(3); forces within what the hand can command by (5). The largest |f_i| is made small first and the sum of the |f_i|
+Per contact `-mu f_n + |f_t| <= -delta` and `f_n - f_max <= -delta`; per joint `|J^T f + tau_gravity| <= tau_max`;
+balance (3); forces within what the hand can command by (5). The largest |f_i| is made small first and the sum of them
 second, in one solve: the cost is `max |f_i| + 3e-4 mean |f_i|` (see cones.SUM_WEIGHT for what that weight means).
 """
 
@@ -95,7 +95,9 @@ class ForceSolver:
             return self._solve_each(problem)
         return self._solve(problem)
 
-    def friction_needed(self, contacts: ContactSet, external: ArrayLike, **given: ArrayLike | str | None) -> float | None:
+    def friction_needed(
+        self, contacts: ContactSet, external: ArrayLike, **given: ArrayLike | str | None
+    ) -> float | None:
         """The factor on all friction coefficients at which the load is just held; None if no factor helps.
 
         Takes the same arguments as :meth:`solve`. Found by bisection to 1e-4, from 1/64 to 64.
@@ -129,9 +131,7 @@ class ForceSolver:
                 worst = replace(other, worst_load=k)
         if not worst.feasible:
             return worst
-        return replace(
-            answer, largest_force=worst.largest_force, worst_load=worst.worst_load, margins=worst.margins
-        )
+        return replace(answer, largest_force=worst.largest_force, worst_load=worst.worst_load, margins=worst.margins)
 
     def _solve(self, problem: ForceProblem) -> ForceResult:
         if problem.unanswerable is not None:
@@ -185,9 +185,7 @@ class ForceSolver:
         unit = None if Family.BALANCE in group else problem.force_unit * float(solution.x[problem.contacts.layout.size])
         return Blame(group, unit)
 
-    def _refused(
-        self, problem: ForceProblem, certificate: Certificate | None, blame: tuple[Blame, ...]
-    ) -> ForceResult:
+    def _refused(self, problem: ForceProblem, certificate: Certificate | None, blame: tuple[Blame, ...]) -> ForceResult:
         if certificate is None or not certificate.check():
             raise PliantError("the force problem has no solution but the proof of it did not pass its check")
         return ForceResult(ForceStatus.INFEASIBLE, problem.contacts, blame=blame, certificate=certificate)
@@ -244,9 +242,12 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
     every = (scaled + problem.shifts) * scale  # loads x size of f
     f = every[0]
     loads, n, s = len(every), len(contacts), contacts.dimension
-    tables = np.zeros((loads, n * s))
-    tables[:, layout.force_places] = every[:, layout.force_entries]
-    tables = tables.reshape(loads, n, s)
+    if layout.size == layout.force_entries.size == n * s:
+        tables = every.reshape(loads, n, s)
+    else:
+        tables = np.zeros((loads, n * s))
+        tables[:, layout.force_places] = every[:, layout.force_entries]
+        tables = tables.reshape(loads, n, s)
     normal, sideways = tables[..., -1], np.einsum("kij,kij->ki", tables[..., :-1], tables[..., :-1])
     sizes = np.sqrt(sideways + normal * normal)
     moments = np.zeros(n)
@@ -256,7 +257,7 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
             every[:, layout.moment_entries] / contacts.spin_arm[layout.moment_contacts]
         ) ** 2
     slip = contacts.friction * normal - np.sqrt(sideways)
-    if layout.size < n * s:
+    if not contacts.friction.all():
         slip = np.where(contacts.friction > 0, slip, normal)
     overload = contacts.max_force - normal
     tau, torque, torque_of_contact = None, np.zeros(0), np.full(n, np.inf)
@@ -317,7 +318,7 @@ def _with_twist(problem: ForceProblem, certificate: Certificate | None) -> Certi
 
 
 def _unlevel(problem: ForceProblem, dual: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A motion along the dual of the scaled balance, in {B}: linear [m], angular [rad], linear part or turn of size 1."""
+    """A motion along the dual of the scaled balance, in {B}: linear [m], angular [rad]; its size means nothing."""
     twist = dual.copy()
     twist[problem.contacts.dimension :] /= problem.length
     return twist / np.linalg.norm(dual)

@@ -1,7 +1,7 @@
 """Contact forces as an elastic answer plus a squeeze: the stiffness-weighted inverse and the torque law.   (SPEC 7.2)
 
-`f = -G_K^R w_ext + (I - G_K^R G) K J y` (5): the first part is how the springs at the contacts share the load, the second
-is what the hand adds by commanding y without moving the balance.
+`f = -G_K^R w_ext + (I - G_K^R G) K J y` (5): the first part is how the springs at the contacts share the load, the
+second is what the hand adds by commanding y without moving the balance.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def contact_compliance(contacts: ContactSet) -> NDArray[np.float64]:
         whole[:s, :s] = np.linalg.inv(contacts.stiffness[i])
         whole[-1, -1] = 1 / contacts.spin_stiffness[i] if contacts.spin_stiffness[i] > 0 else 0.0
         blocks.append(whole[np.ix_(picks, picks)])
-    return block_diag(*blocks)
+    return np.asarray(block_diag(*blocks), dtype=float)
 
 
 def contact_stiffness(
@@ -66,7 +66,7 @@ def contact_stiffness(
         if not np.isfinite(cj).all() or np.linalg.eigvalsh((cj + cj.T) / 2).min(initial=0.0) < 0:
             raise GraspError("joint_compliance", "must be finite and not negative")
         c = c + j @ cj @ j.T
-    return np.linalg.inv(c)
+    return np.linalg.inv(c).astype(np.float64)
 
 
 def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDArray[np.float64]:
@@ -81,7 +81,9 @@ def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDA
     """
     g, k = np.asarray(grasp_matrix, dtype=float), np.asarray(stiffness, dtype=float)
     if k.shape != (g.shape[1], g.shape[1]):
-        raise GraspError("stiffness", f"shape {k.shape}; expected {g.shape[1]} x {g.shape[1]}, one row per force component")
+        raise GraspError(
+            "stiffness", f"shape {k.shape}; expected {g.shape[1]} x {g.shape[1]}, one row per force component"
+        )
     try:
         root = np.linalg.cholesky(k)
         sound = bool(np.isfinite(root).all()) and np.allclose(k, k.T, rtol=1e-9, atol=1e-12 * np.abs(k).max())

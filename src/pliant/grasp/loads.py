@@ -136,7 +136,9 @@ class ForceProblem:
             return u, sigma, (u.T @ g) / sigma[:, None]
         u, sigma, vt, info = dgesdd(g, full_matrices=0)
         if info:
-            raise GraspError("contacts", "the grasp matrix could not be decomposed; its numbers are out of all proportion")
+            raise GraspError(
+                "contacts", "the grasp matrix could not be decomposed; its numbers are out of all proportion"
+            )
         rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum())
         return u[:, :rank], sigma[:rank], vt[:rank]
 
@@ -196,7 +198,9 @@ class ForceProblem:
         null = vt[len(rows) :]
         k = self.total_stiffness
         squeeze = k @ self.jacobian
-        commanded = null @ ((squeeze - self.right_inverse @ (self.grasp_matrix @ squeeze)) / self.component_scale[:, None])
+        commanded = null @ (
+            (squeeze - self.right_inverse @ (self.grasp_matrix @ squeeze)) / self.component_scale[:, None]
+        )
         if commanded.size:
             u, sigma, _ = np.linalg.svd(commanded, full_matrices=True)
             reach = float(np.linalg.norm(squeeze / self.component_scale[:, None], 2))
@@ -219,7 +223,11 @@ class ForceProblem:
             values.append(self.locked[1])
         if len(rows) == 1:
             return rows[0], values[0]
-        return (np.vstack(rows), np.concatenate(values)) if rows else (np.zeros((0, self.contacts.layout.size)), np.zeros(0))
+        return (
+            (np.vstack(rows), np.concatenate(values))
+            if rows
+            else (np.zeros((0, self.contacts.layout.size)), np.zeros(0))
+        )
 
     def numbers(self, dropped: frozenset[Family] = frozenset()) -> Numbers:
         """What goes into the cone program when some families are left out."""

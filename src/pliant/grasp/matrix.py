@@ -1,7 +1,7 @@
 """Grasp matrix and hand Jacobian, in space and in the plane, with reports on rank and conditioning.   (SPEC 7.1)
 
-`G~` maps contact wrenches in {C_i} to the wrench on the object about its centre of mass in {B}; `J~` maps joint rates to
-twists of the link points at the contacts in {C_i}. `G = G~ H` and `J = H^T J~` keep what the contact models pass on.
+`G~` maps contact wrenches in {C_i} to the wrench on the object about its centre of mass in {B}; `J~` maps joint rates
+to twists of the link points at the contacts in {C_i}. `G = G~ H` and `J = H^T J~` keep what the contact models pass on.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def joint_jacobian(
     mask = np.asarray(carries, dtype=bool)
     if len(o) != q or mask.shape != (len(contacts), q):
         raise GraspError(
-            "joints", f"{q} axes, {len(o)} origins, carries of shape {mask.shape}; expected carries {len(contacts)} x {q}"
+            "joints",
+            f"{q} axes, {len(o)} origins, carries of shape {mask.shape}; expected carries {len(contacts)} x {q}",
         )
     slides = np.broadcast_to(np.asarray(prismatic, dtype=bool), (q,))
     arms = contacts.points[:, None, :] - o[None, :, :]
@@ -212,7 +213,9 @@ class MatrixReport:
         return float(self.singular_values[0] / self.singular_values[self.full - 1])
 
 
-def object_report(contacts: ContactSet, center: ArrayLike | None = None, *, length: float | None = None) -> MatrixReport:
+def object_report(
+    contacts: ContactSet, center: ArrayLike | None = None, *, length: float | None = None
+) -> MatrixReport:
     """Whether every external wrench can be answered, friction permitting: G of full row rank.   (SPEC 7.1)"""
     s = contacts.dimension
     g = grasp_matrix(contacts, center) * component_scale(contacts)
