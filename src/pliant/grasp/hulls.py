@@ -90,7 +90,7 @@ def epsilon_linf(wrenches: list[NDArray[np.float64]]) -> float:
 
 
 def epsilon_linf_bounds(
-    wrenches: list[NDArray[np.float64]], *, tolerance: float = 1e-3, most_points: int = 200
+    wrenches: list[NDArray[np.float64]], *, tolerance: float = 1e-3, most_points: int = 240
 ) -> tuple[float, float]:
     """Lower and upper bound of the Ferrari-Canny quality with every normal force at most 1.
 
@@ -108,9 +108,11 @@ def epsilon_linf_bounds(
     if epsilon_l1(wrenches) == 0.0:
         return 0.0, 0.0
     d = wrenches[0].shape[1]
-    upper, corners = _support(wrenches, np.vstack([np.eye(d), -np.eye(d)]))
-    points = np.vstack([corners, *wrenches])
-    allowed = len(points) + most_points
+    axes = np.eye(d)
+    between = [a + sign * b for i, a in enumerate(axes) for b in axes[:i] for sign in (1.0, -1.0)]
+    start = np.vstack([axes, *between])
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    upper, points = _support(wrenches, np.vstack([start, -start]))
     lowest, highest = 0.0, float(upper.min())
     nearest = np.zeros((0, d))
     while (hull := _hull(points)) is not None:
@@ -123,7 +125,7 @@ def epsilon_linf_bounds(
         fresh = heights - offsets[order] > JOGGLE_NOISE * highest
         if highest - lowest <= tolerance * highest or not fresh.any():
             return min(lowest, highest), highest
-        if len(points) > allowed:
+        if len(points) > most_points:
             break
         points = np.vstack([hull.points[hull.vertices], np.unique(corners[fresh], axis=0)])
     for direction in nearest[:: max(len(nearest) // 8, 1)]:
@@ -132,7 +134,7 @@ def epsilon_linf_bounds(
 
 
 def _downhill(wrenches: list[NDArray[np.float64]], direction: NDArray[np.float64]) -> float:
-    """A local least of the support function h over unit directions: h(v) is least on v . u = 1, then u is turned to v."""
+    """A local least of the support function h over unit directions: the best v on v . u = 1 is the next u."""
     n, d = len(wrenches), len(direction)
     # h(v) = sum_i max(0, max_e w_ie . v), as a linear program over (v, h_1 .. h_n).
     rows = np.vstack(
@@ -144,10 +146,10 @@ def _downhill(wrenches: list[NDArray[np.float64]], direction: NDArray[np.float64
     for _ in range(20):
         on_plane = np.concatenate([u, np.zeros(n)])[None]
         answer = linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=on_plane, b_eq=[1.0], bounds=bounds)
-        if answer.status != 0:
+        if answer.x is None:
             break
-        v = answer.x[:d]
-        lower = float(answer.fun / np.linalg.norm(v))
+        v = np.asarray(answer.x[:d])
+        lower = float(_support(wrenches, v[None])[0][0] / np.linalg.norm(v))
         if lower > height * (1 - 1e-6):
             break
         u, height = v / np.linalg.norm(v), lower
