@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import clarabel
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from pliant.errors import OptionError
@@ -246,5 +246,5 @@ def joint_range(positions: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> flo
     if not np.isfinite(q).all() or not (high > low).all():
         raise OptionError("positions", "need finite positions, and upper limits above the lower ones")
     bounded = np.isfinite(low) & np.isfinite(high)
-    share: NDArray[np.float64] = (q[:, bounded] - (high + low)[bounded] / 2) / (high - low)[bounded]
-    return float((share**2).sum(axis=1).mean())
+    q, low, high = q[:, bounded], low[bounded], high[bounded]
+    return float((((q - (high + low) / 2) / (high - low)) ** 2).sum(axis=1).mean())
