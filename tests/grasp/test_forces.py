@@ -1,4 +1,4 @@
-"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (SPEC 7.3, truth.md "Grasp theory")"""
+"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (SPEC 7.3, truth.md)"""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_inclined_faces_in_the_plane_can_squeeze_exactly_below_twice_the_frictio
 
 
 def test_a_wedge_in_the_plane_needs_the_force_of_the_textbook() -> None:
-    """Two faces leaning by a from the vertical hold W with contact forces |f| = W / (2 cos b), b as steep as friction allows."""
+    """Faces leaning over the object by a: the steepest permitted force rises by b = atan(mu) - a, |f| = W / (2 sin b)."""
     a, mu, load = 0.2, 0.5, 3.0
     normals = [[-np.cos(a), -np.sin(a)], [np.cos(a), -np.sin(a)]]  # leaning over the object
     answer = solve_forces(ContactSet.from_arrays([[1, 0], [-1, 0]], normals, friction=mu), [0, -load, 0])
@@ -224,7 +224,7 @@ def _three_fingers() -> tuple[ContactSet, np.ndarray]:
         out = p / np.linalg.norm(p)
         sideways = np.cross([0, 0, 1], out)
         axes += [sideways, sideways]
-        origins += [p + [0, 0, 0.08], p + 0.05 * out]
+        origins += [p + 0.08 * np.eye(3)[2], p + 0.05 * out]
         carries[i, 2 * i : 2 * i + 2] = True
     return contacts, hand_jacobian(contacts, joint_jacobian(contacts, axes, origins, carries))
 

@@ -138,7 +138,7 @@ def test_torque_limit_and_missing_joints_are_blamed() -> None:
     contacts = _ring()
     inwards = np.cross([0, 0, 1], contacts.points)
     axes = inwards / np.linalg.norm(inwards, axis=1, keepdims=True)
-    full = joint_jacobian(contacts, axes, contacts.points + [0, 0, 0.08], np.eye(3))
+    full = joint_jacobian(contacts, axes, contacts.points + 0.08 * np.eye(3)[2], np.eye(3))
     jacobian = hand_jacobian(contacts, full)
     weak = solve_forces(contacts, WEIGHT, jacobian=jacobian, torque_limits=0.3)
     assert (Family.TORQUE_LIMIT,) in [b.families for b in weak.blame]

@@ -101,7 +101,8 @@ def _as_json(
         "forces_n": None,
         "wrench_residual": None,
         "margins": None,
-        "blame": [_blame_json(blame) for blame in answer.blame],
+        "blame": [str(blame) for blame in answer.blame],
+        "blame_largest_force_n": [blame.largest_force for blame in answer.blame],
         "quality": {name: _finite(value) for name, value in measures.items()},
         "quality_units": {name: MEASURES[name].unit for name in measures},
         "quality_better": {name: MEASURES[name].better for name in measures},
@@ -138,10 +139,6 @@ def _as_json(
         }
         out["friction_factor_needed"] = factor
     return out
-
-
-def _blame_json(blame: Blame) -> dict[str, Any]:
-    return {"families": [str(family) for family in blame.families], "largest_force_n": blame.largest_force}
 
 
 def _finite(value: float) -> float | None:
@@ -181,21 +178,17 @@ def _show_forces(console: Console, answer: ForceResult) -> None:
     assert answer.forces is not None
     assert answer.moments is not None
     assert answer.margins is not None
-    table = Table(title="smallest forces that hold (contact frames)", title_justify="left")
-    for heading in ("contact", "model", "tangential x [N]", "tangential y [N]", "normal [N]", "size [N]"):
-        table.add_column(heading, justify="left" if heading in ("contact", "model") else "right")
+    table = Table(title="smallest forces that hold, in contact frames, normal into the object", title_justify="left")
+    for heading in ("", "model", "x [N]", "y [N]", "normal [N]", "|f| [N]"):
+        table.add_column(heading, justify="left" if heading in ("", "model") else "right")
     spinning = bool(answer.moments.any())
     if spinning:
-        table.add_column("moment [N mm]", justify="right")
-    table.add_column("left before slip [N]", justify="right")
-    table.add_column("left before overload [N]", justify="right")
+        table.add_column("spin [N mm]", justify="right")
+    table.add_column("to slip [N]", justify="right")
+    table.add_column("to limit [N]", justify="right")
     for i, force in enumerate(answer.forces):
-        row = [
-            str(i),
-            str(answer.contacts.models[i]),
-            *(f"{x + 0.0:.3f}" for x in force),
-            f"{np.linalg.norm(force):.3f}",
-        ]
+        row = [str(i), str(answer.contacts.models[i])]
+        row += [f"{x:.3f}" for x in (*(force.round(3) + 0.0), np.linalg.norm(force))]
         if spinning:
             row.append(f"{1e3 * answer.moments[i]:.2f}")
         over = answer.margins.overload[i]
@@ -238,7 +231,7 @@ def _advice(question: Grasp, blame: Blame, factor: float | None) -> str:
     for family in blame.families:
         if family is Family.FRICTION and factor is not None and len(blame.families) == 1:
             texts.append(
-                f"It would hold with {factor:.3g} times the friction: rougher pads, or contacts that oppose more."
+                f"With {factor:.3g} times the friction it would hold: rougher pads, or contacts that oppose more."
             )
         elif family is Family.FRICTION:
             texts.append("Contacts that did not slip would hold: more friction, or contacts that oppose better.")
