@@ -15,8 +15,10 @@ from pliant.errors import DocumentError, GraspError, InputError
 
 PINCH = """
 contacts:
-  - {point: [0.03, 0, 0], normal: [-1, 0, 0], friction: 0.5, max_force: 20, stiffness: [2000, 2000, 3000], radius: 0.004}
-  - {point: [-0.03, 0, 0], normal: [1, 0, 0], friction: 0.5, max_force: 20, stiffness: [2000, 2000, 3000], radius: 0.004}
+  - {point: [0.03, 0, 0], normal: [-1, 0, 0], friction: 0.5, max_force: 20, stiffness: [2000, 2000, 3000],
+     radius: 0.004}
+  - {point: [-0.03, 0, 0], normal: [1, 0, 0], friction: 0.5, max_force: 20, stiffness: [2000, 2000, 3000],
+     radius: 0.004}
 external: {force: [0, 0, -9.81], torque: [0, 0, 0], at: [0, 0, 0]}
 """
 
@@ -63,7 +65,7 @@ def test_an_infeasible_grasp_exits_with_one_and_says_who_is_to_blame(tmp_path: P
 
 
 def test_point_contacts_that_let_the_object_turn_are_told_to_become_soft_fingers(tmp_path: Path) -> None:
-    text = PINCH.replace(", radius: 0.004", "").replace("at: [0, 0, 0]", "at: [0, 0.01, 0]")
+    text = PINCH.replace(",\n     radius: 0.004", "").replace("at: [0, 0, 0]", "at: [0, 0.01, 0]")
     result = _run(tmp_path, text)
     assert result.exit_code == 1
     words = " ".join(result.stdout.split())

@@ -77,7 +77,7 @@ def test_inclined_faces_in_the_plane_can_squeeze_exactly_below_twice_the_frictio
 
 
 def test_a_wedge_in_the_plane_needs_the_force_of_the_textbook() -> None:
-    """Faces leaning over the object by a: the steepest permitted force rises by b = atan(mu) - a, |f| = W / (2 sin b)."""
+    """Faces leaning over the object by a: the steepest force rises by b = atan(mu) - a, |f| = W / (2 sin b)."""
     a, mu, load = 0.2, 0.5, 3.0
     normals = [[-np.cos(a), -np.sin(a)], [np.cos(a), -np.sin(a)]]  # leaning over the object
     answer = solve_forces(ContactSet.from_arrays([[1, 0], [-1, 0]], normals, friction=mu), [0, -load, 0])

@@ -24,7 +24,10 @@ MOST_CONTACTS_FOR_HULLS = 20
 def forces(
     grasp: Annotated[Path, typer.Argument(help="grasp file (YAML or JSON): contacts and the external load")],
     objective: Annotated[
-        str, typer.Option(help="largest: smallest largest contact force, then smallest sum; loading: [D]'s cost")
+        str,
+        typer.Option(
+            help="largest: least largest contact force, then least sum; loading: least sum of (1 - mu) f_n + |f_t|"
+        ),
     ] = "largest",
     margin: Annotated[
         float | None, typer.Option(help="stay this far from slipping and from the force limit [N]; else the file's")
@@ -230,9 +233,7 @@ def _advice(question: Grasp, blame: Blame, factor: float | None) -> str:
     texts = []
     for family in blame.families:
         if family is Family.FRICTION and factor is not None and len(blame.families) == 1:
-            texts.append(
-                f"With {factor:.3g} times the friction it would hold: rougher pads, or contacts that oppose more."
-            )
+            texts.append(f"With {factor:.3g} times the friction it would hold: rougher pads, or more opposed contacts.")
         elif family is Family.FRICTION:
             texts.append("Contacts that did not slip would hold: more friction, or contacts that oppose better.")
         elif family is Family.FORCE_LIMIT and blame.largest_force is not None:

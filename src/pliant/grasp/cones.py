@@ -166,6 +166,11 @@ class ConeProgram:
             self._cost[t] = 1.0
         self._cost[u:] = SUM_WEIGHT / n if largest else 1.0
         self._kept: clarabel.DefaultSolver | None = None
+        # Places of what changes from call to call, in the flat matrix.
+        self._flat = self._matrix.reshape(-1)
+        self._limit_places = layout.normal * table.count + self._limit
+        self._head_columns = layout.normal[self._head_contacts]
+        self._head_places = self._head_columns * table.count + self._head_rows
 
     def fill(self, numbers: Numbers) -> None:
         """Put new numbers in; nothing is solved yet."""
@@ -174,9 +179,9 @@ class ConeProgram:
         if self.shape.equalities:
             a[:size, : self.shape.equalities] = numbers.rows.T
             b[: self.shape.equalities] = numbers.values
-        shifts = numbers.shifts
-        a[layout.normal, self._limit] = numbers.force_share
-        b[self._limit] = numbers.force_left - numbers.force_share * shifts[:, layout.normal]
+        shifts, flat = numbers.shifts, self._flat
+        flat[self._limit_places] = numbers.force_share
+        b[self._limit] = numbers.force_left
         if self.shape.joints:
             moved = shifts @ numbers.torque_rows.T + numbers.torque_offset
             for k in range(self.shape.loads):
@@ -184,12 +189,13 @@ class ConeProgram:
                 a[:size, self._torque[k, 1]] = -numbers.torque_rows.T
             b[self._torque[:, 0]] = 1.0 - moved
             b[self._torque[:, 1]] = 1.0 + moved
-        b[self._place_rows] = shifts[self._place_loads, self._place_columns]
         if self._head_rows.size:
-            mu = numbers.friction[self._head_contacts]
-            columns = layout.normal[self._head_contacts]
-            a[columns, self._head_rows] = -mu
-            b[self._head_rows] = mu * shifts[self._head_loads, columns] - numbers.margin
+            flat[self._head_places] = -numbers.friction[self._head_contacts]
+            b[self._head_rows] = -numbers.margin
+        if self.shape.loads > 1:
+            b[self._limit] -= numbers.force_share * shifts[:, layout.normal]
+            b[self._place_rows] = shifts[self._place_loads, self._place_columns]
+            b[self._head_rows] -= flat[self._head_places] * shifts[self._head_loads, self._head_columns]
         if self.shape.objective is Objective.LOADING:
             self._cost[layout.normal] = np.maximum(1.0 - numbers.friction, LEAST_NORMAL_WEIGHT)
 

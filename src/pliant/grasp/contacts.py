@@ -69,6 +69,7 @@ class Layout:
     moment_entries: NDArray[np.intp]
     moment_contacts: NDArray[np.intp]
     no_shift: NDArray[np.float64]  # 1 x size zeros: the answer to no disturbance
+    ones: NDArray[np.float64]  # one per component
 
     @property
     def size(self) -> int:
@@ -126,7 +127,13 @@ def _layout(dimension: int, models: tuple[ContactModel, ...]) -> Layout:
         integers(moment_entries),
         integers(moment_contacts),
         np.zeros((1, len(columns))),
+        np.ones(len(columns)),
     )
+
+
+@lru_cache(maxsize=64)
+def _point_layout(dimension: int, n: int) -> Layout:
+    return _layout(dimension, (ContactModel.POINT,) * n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +241,7 @@ class ContactSet:
             raise GraspError(source, problems)
         r = contact_rotations(nrm / lengths[:, None]) if rotations is None else np.asarray(rotations, dtype=float)
         if radius is None and mu.all():
-            return cls(p, r, mu, f_max, k, a, a, _layout(s, (ContactModel.POINT,) * n), lengths)
+            return cls(p, r, mu, f_max, k, a, a, _point_layout(s, n), lengths)
         rough = [ContactModel.SOFT if flag else ContactModel.POINT for flag in is_soft.tolist()]
         models = tuple(
             model if m > 0 else ContactModel.FRICTIONLESS for m, model in zip(mu.tolist(), rough, strict=True)
@@ -308,12 +315,13 @@ def contact_rotations(normals: ArrayLike) -> NDArray[np.float64]:
     if n.shape[1] == 2:
         r[:, 0, 0], r[:, 1, 0] = n[:, 1], -n[:, 0]
         return r
-    x, y, z = n[:, 0], n[:, 1], n[:, 2]
+    x, y, z = n.T
     sign = np.copysign(1.0, z)
-    a = -1.0 / (sign + z)
-    b = x * y * a
-    r[:, 0, 0], r[:, 1, 0], r[:, 2, 0] = 1.0 + sign * x * x * a, sign * b, -sign * x
-    r[:, 0, 1], r[:, 1, 1], r[:, 2, 1] = b, sign + y * y * a, -y
+    a = x / (sign + z)
+    c = y / (sign + z)
+    b = -x * c
+    r[:, 0, 0], r[:, 1, 0], r[:, 2, 0] = 1.0 - sign * x * a, sign * b, -sign * x
+    r[:, 0, 1], r[:, 1, 1], r[:, 2, 1] = b, sign - y * c, -y
     return r
 
 

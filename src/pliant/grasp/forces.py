@@ -28,6 +28,7 @@ __all__ = ["ForceSolver", "solve_forces"]
 # A point this far outside its cones, in units of the load, still counts as on the edge.
 EDGE = 1e-6
 KEPT_PROGRAMS = 64
+_NOTHING = np.zeros(0)
 
 E = TypeVar("E", Objective, Reaction)
 
@@ -236,10 +237,9 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
     contacts, layout = problem.contacts, problem.contacts.layout
     scaled = solution.x[: layout.size]
     # The solver meets the balance to about 1e-8; one projection makes it exact to rounding.
-    u, sigma, vt = problem.decomposition
-    scaled = scaled - vt.T @ (vt @ scaled + (u.T @ problem.scaled_load) / sigma)
-    scale = problem.component_scale * problem.force_unit
-    every = (scaled + problem.shifts) * scale  # loads x size of f
+    vt = problem.decomposition[2]
+    scaled = scaled - (vt @ scaled - problem.balance) @ vt
+    every = (scaled + problem.shifts) * (problem.component_scale * problem.force_unit)  # loads x size of f
     f = every[0]
     loads, n, s = len(every), len(contacts), contacts.dimension
     if layout.size == layout.force_entries.size == n * s:
@@ -260,7 +260,7 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
     if not contacts.friction.all():
         slip = np.where(contacts.friction > 0, slip, normal)
     overload = contacts.max_force - normal
-    tau, torque, torque_of_contact = None, np.zeros(0), np.full(n, np.inf)
+    tau, torque, torque_of_contact = None, _NOTHING, np.full(n, np.inf)
     if problem.jacobian is not None:
         tau = problem.jacobian.T @ f
         if problem.torque_limits is not None:

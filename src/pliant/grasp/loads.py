@@ -112,12 +112,12 @@ class ForceProblem:
     @cached_property
     def force_unit(self) -> float:
         """The size of the load [N]."""
-        w, s = self._leveled(self.external), self.contacts.dimension
+        w = self._level_external
         size = max(math.sqrt(w @ w), self.margin)
         if len(self.disturbances):
             size = max(size, float(np.linalg.norm(self._leveled(self.disturbances), axis=1).max()))
         # A wrench so small that it is only rounding of a zero load must not become the unit.
-        return size if size > 1e-12 * s else 1.0
+        return size if size > 1e-12 else 1.0
 
     @cached_property
     def component_scale(self) -> NDArray[np.float64]:
@@ -145,14 +145,25 @@ class ForceProblem:
     @cached_property
     def scaled_grasp_matrix(self) -> NDArray[np.float64]:
         """G with torques over the length and moments over e."""
-        g = self.grasp_matrix * self.component_scale
+        soft = self.contacts.layout.moment_entries.size
+        g = self.grasp_matrix * self.component_scale if soft else self.grasp_matrix.copy()
         g[self.contacts.dimension :] /= self.length
         return g
 
     @cached_property
     def scaled_load(self) -> NDArray[np.float64]:
         """w_ext in units of the load."""
-        return self._leveled(self.external) / self.force_unit
+        return self._level_external / self.force_unit
+
+    @cached_property
+    def balance(self) -> NDArray[np.float64]:
+        """V^T f that balances the load: -U^T w over the singular values."""
+        u, sigma, _ = self.decomposition
+        return -(u.T @ self.scaled_load) / sigma
+
+    @cached_property
+    def _level_external(self) -> NDArray[np.float64]:
+        return self._leveled(self.external)
 
     @cached_property
     def unanswerable(self) -> NDArray[np.float64] | None:
@@ -215,9 +226,8 @@ class ForceProblem:
         """E and e: orthonormal rows for the balance, then those for what the hand cannot command."""
         rows, values = [], []
         if Family.BALANCE not in dropped:
-            u, sigma, vt = self.decomposition
-            rows.append(vt)
-            values.append(-(u.T @ self.scaled_load) / sigma)
+            rows.append(self.decomposition[2])
+            values.append(self.balance)
         if self.jacobian is not None and Family.COMMANDABLE not in dropped:
             rows.append(self.locked[0])
             values.append(self.locked[1])
@@ -234,9 +244,10 @@ class ForceProblem:
         rows, values = self.equalities(dropped)
         contacts, unit = self.contacts, self.force_unit
         if Family.FORCE_LIMIT in dropped:
-            share, left = np.zeros(len(contacts)), np.ones(len(contacts))
+            share, left = np.zeros(len(contacts)), np.ones(1)
         else:
-            share, left = unit / contacts.max_force, 1.0 - self.margin / contacts.max_force
+            share = unit / contacts.max_force
+            left = 1.0 - (self.margin / unit) * share
         torque_rows, offset = _NO_ROWS, _NO_VALUES
         if self.jacobian is not None and self.torque_limits is not None:
             torque_rows = (self.jacobian * self.component_scale[:, None]).T * (unit / self.torque_limits)[:, None]

@@ -173,9 +173,11 @@ def reference_length(contacts: ContactSet, center: ArrayLike | None = None) -> f
 
 def component_scale(contacts: ContactSet) -> NDArray[np.float64]:
     """What turns f into newtons throughout: 1 for forces, e for the moments of soft fingers, m = e (m / e)."""
-    scale = np.ones(contacts.layout.size)
-    if contacts.layout.moment_entries.size:
-        scale[contacts.layout.moment_entries] = contacts.spin_arm[contacts.layout.moment_contacts]
+    layout = contacts.layout
+    if not layout.moment_entries.size:
+        return layout.ones
+    scale = layout.ones.copy()
+    scale[layout.moment_entries] = contacts.spin_arm[layout.moment_contacts]
     return scale
 
 
