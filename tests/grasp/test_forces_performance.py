@@ -15,7 +15,7 @@ WEIGHT = np.array([0, 0, -5.0, 0, 0, 0])
 @pytest.mark.performance
 @pytest.mark.parametrize(("n", "most_ms"), [(3, 0.3), (5, 0.3)])
 def test_kept_solver_answers_a_control_step_in_time(n: int, most_ms: float) -> None:
-    """From points and normals to forces and margins: at most 0.3 ms for five contacts. Median over grasps, best of 40."""
+    """From points and normals to forces and margins: at most 0.3 ms. Median over grasps, best of 40."""
     rng = np.random.default_rng(0)
     solver = ForceSolver(explain=False)
     quickest = []

@@ -6,7 +6,7 @@ Takes arrays, never robots. The door for most is :func:`solve_forces`; loops kee
 from pliant.grasp.certificate import Certificate
 from pliant.grasp.cones import Family, Objective
 from pliant.grasp.contacts import Contact, ContactModel, ContactSet, contact_rotations
-from pliant.grasp.forces import ForceSolver, solve_forces
+from pliant.grasp.forces import ForceSolver, SolverFailure, solve_forces
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, epsilon_linf_bounds, wrench_volume
 from pliant.grasp.inverse import (
     contact_compliance,
@@ -58,6 +58,7 @@ __all__ = [
     "Measure",
     "Objective",
     "Reaction",
+    "SolverFailure",
     "contact_compliance",
     "contact_rotations",
     "contact_stiffness",

@@ -136,7 +136,9 @@ class ConeProgram:
                     head, *tail = table.take(1 + len(sideways), "second").tolist()
                     heads.append((head, i, k))
                     places += [(row, c, k) for row, c in zip(tail, sideways, strict=True)]
-        left_out = set(layout.moment_entries.tolist()) | (set() if largest else set(layout.normal.tolist()))
+        # Without friction cones nothing else would bound the moments, and the solver stumbles over free unknowns.
+        left_out = set(layout.moment_entries.tolist()) if shape.friction else set()
+        left_out |= set() if largest else set(layout.normal.tolist())
         for k in range(m):
             for i, part in enumerate(layout.slices):
                 counted = [c for c in range(part.start, part.stop) if c not in left_out]

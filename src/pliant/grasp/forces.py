@@ -23,7 +23,7 @@ from pliant.grasp.contacts import ContactSet
 from pliant.grasp.loads import ForceProblem
 from pliant.grasp.results import Blame, ForceResult, ForceStatus, Margins, Reaction
 
-__all__ = ["ForceSolver", "solve_forces"]
+__all__ = ["ForceSolver", "SolverFailure", "solve_forces"]
 
 # A point this far outside its cones, in units of the load, still counts as on the edge.
 EDGE = 1e-6
@@ -31,6 +31,10 @@ KEPT_PROGRAMS = 64
 _NOTHING = np.zeros(0)
 
 E = TypeVar("E", Objective, Reaction)
+
+
+class SolverFailure(PliantError):
+    """The cone solver could neither find forces nor prove that there are none; a fault here, not in the question."""
 
 
 class ForceSolver:
@@ -180,7 +184,10 @@ class ForceSolver:
         return (last,) if last else ()
 
     def _without(self, problem: ForceProblem, group: tuple[Family, ...]) -> Blame | None:
-        solution, _ = _decide(self._program(problem, frozenset(group), Objective.LARGEST))
+        try:
+            solution, _ = _decide(self._program(problem, frozenset(group), Objective.LARGEST))
+        except SolverFailure:
+            return None  # undecided is not to blame
         if solution is None:
             return None
         unit = None if Family.BALANCE in group else problem.force_unit * float(solution.x[problem.contacts.layout.size])
@@ -188,7 +195,7 @@ class ForceSolver:
 
     def _refused(self, problem: ForceProblem, certificate: Certificate | None, blame: tuple[Blame, ...]) -> ForceResult:
         if certificate is None or not certificate.check():
-            raise PliantError("the force problem has no solution but the proof of it did not pass its check")
+            raise SolverFailure("the force problem has no solution but the proof of it did not pass its check")
         return ForceResult(ForceStatus.INFEASIBLE, problem.contacts, blame=blame, certificate=certificate)
 
 
@@ -219,7 +226,10 @@ def _decide(program: ConeProgram) -> tuple[Solution | None, Certificate | None]:
     solution = program.solve(careful=True)
     if solution.status == "Solved":
         return solution, None
-    violation, x, dual = least_violation(matrix, right, program.cones)
+    # Elastic answers that the hand cannot undo may be far larger than the load; they set the scale then.
+    size = max(1.0, float(np.abs(right).max()))
+    violation, x, dual = least_violation(matrix, right / size, program.cones)
+    x = x * size
     certificate = certify(matrix, right, program.cones, dual) if violation > 0 else None
     if certificate is not None and violation > EDGE:
         return None, certificate
@@ -230,7 +240,7 @@ def _decide(program: ConeProgram) -> tuple[Solution | None, Certificate | None]:
         return solution._replace(x=candidates[int(np.argmin(gaps))]), None
     if certificate is not None:
         return None, certificate
-    raise PliantError(f"the cone solver gave up ({solution.status}) and neither forces nor a proof could be had")
+    raise SolverFailure(f"the cone solver gave up ({solution.status}) and neither forces nor a proof could be had")
 
 
 def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:

@@ -174,6 +174,8 @@ class ForceProblem:
         for disturbance in (np.zeros(len(self.external)), *self.disturbances):
             load = self._leveled(self.external + disturbance) / self.force_unit
             left = load - u @ (u.T @ load)
+            # Once more, because what is left may be little more than the rounding of the first time.
+            left -= u @ (u.T @ left)
             if np.linalg.norm(left) > RANGE_TOLERANCE:
                 return left
         return None
