@@ -1,6 +1,6 @@
 """The smallest forces that hold a bottle, and what to do when there are none.
 
-Three fingers hold half a kilogram. Then friction drops, and the answer is a proof, a culprit and the friction that would do.
+Three fingers hold half a kilogram. Then friction drops: the answer is a proof, a culprit and the friction needed.
 Ends with a number that has a closed form: three contacts around a cylinder press with W / (3 mu).
 """
 

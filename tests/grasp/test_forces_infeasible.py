@@ -174,3 +174,40 @@ def test_margin_larger_than_the_limit_is_refused_with_a_proof() -> None:
     assert not answer.feasible
     assert answer.certificate.check()
     assert (Family.FORCE_LIMIT,) in [b.families for b in answer.blame]
+
+
+def test_degenerate_grasps_are_always_decided_one_way_or_the_other() -> None:
+    """Collinear, flat, coincident and one-sided contacts, tiny patches, all loads: forces or a checked proof."""
+    rng = np.random.default_rng(3)
+    solver = ForceSolver()
+    seen = {"optimal": 0, "infeasible": 0}
+    for k in range(400):
+        n = int(rng.integers(1, 8))
+        out = rng.normal(size=(n, 3))
+        out[:, 3 - k % 3 :] = 0
+        out /= np.linalg.norm(out, axis=1, keepdims=True)
+        size = 10 ** rng.uniform(-3, 1)
+        points = np.tile(out[0], (n, 1)) * size if k % 7 == 0 else out * size
+        normals = np.tile([0, 0, 1.0], (n, 1)) if k % 5 == 0 else -out
+        friction = 10 ** rng.uniform(-2, 0.7, size=n)
+        friction[rng.random(n) < 0.1] = 0
+        contacts = ContactSet.from_arrays(
+            points,
+            normals,
+            friction=friction,
+            max_force=10 ** rng.uniform(-1, 3, size=n) if k % 2 else np.inf,
+            radius=size * 10 ** rng.uniform(-4, -0.5, size=n) if k % 3 == 0 else None,
+        )
+        load = rng.normal(size=6) * 10 ** rng.uniform(-3, 2) * [1, 1, 1, size, size, size]
+        load[3:] *= k % 4 > 1
+        given = {"jacobian": rng.normal(size=(contacts.layout.size, 5)) * size} if k % 6 == 0 else {}
+        answer = solver.solve(contacts, load, **given)
+        seen[answer.status] += 1
+        if answer.feasible:
+            assert answer.margins.slip.min() > -1e-6 * answer.largest_force
+            assert answer.margins.overload.min() > -1e-6 * answer.largest_force
+            assert answer.residual < 1e-8 * answer.largest_force * max(1.0, size)
+        else:
+            assert answer.certificate.check()
+            assert answer.blame
+    assert min(seen.values()) > 50, seen

@@ -17,6 +17,7 @@ from pliant.grasp.inverse import (
     internal_basis,
     internal_projector,
     torques_for,
+    total_compliance,
     weighted_right_inverse,
 )
 from pliant.grasp.matrix import (
@@ -86,6 +87,7 @@ __all__ = [
     "reference_length",
     "solve_forces",
     "torques_for",
+    "total_compliance",
     "weighted_right_inverse",
     "wrench_about",
     "wrench_volume",

@@ -276,9 +276,9 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
         if problem.torque_limits is not None:
             gravity = 0.0 if problem.gravity_torques is None else problem.gravity_torques
             torque = (problem.torque_limits - np.abs(every @ problem.jacobian + gravity)).min(axis=0)
-            for i, part in enumerate(layout.slices):
-                carrying = np.abs(problem.jacobian[part]).max(axis=0) > 0
-                torque_of_contact[i] = torque[carrying].min(initial=np.inf)
+            starts = [part.start for part in layout.slices]
+            carries = np.logical_or.reduceat(problem.jacobian != 0, starts, axis=0)
+            torque_of_contact = np.where(carries, torque, np.inf).min(axis=1, initial=np.inf)
     if loads > 1:
         slip, overload = slip.min(axis=0), overload.min(axis=0)
     else:

@@ -23,6 +23,7 @@ __all__ = [
     "internal_basis",
     "internal_projector",
     "torques_for",
+    "total_compliance",
     "weighted_right_inverse",
 ]
 
@@ -35,8 +36,12 @@ def contact_compliance(contacts: ContactSet) -> NDArray[np.float64]:
     Returns:
         [m/N], for moments of soft fingers [rad/(N m)].
     """
+    s, n = contacts.dimension, len(contacts)
+    if contacts.layout.size == contacts.layout.force_entries.size == s * n:
+        c = np.zeros((n, s, n, s))
+        c[np.arange(n), :, np.arange(n), :] = np.linalg.inv(contacts.stiffness)
+        return c.reshape(s * n, s * n)
     blocks = []
-    s = contacts.dimension
     for i, part in enumerate(contacts.layout.slices):
         picks = contacts.layout.columns[part] % (6 if s == 3 else 3)
         whole = np.zeros((6, 6)) if s == 3 else np.zeros((3, 3))
@@ -56,6 +61,13 @@ def contact_stiffness(
         jacobian: J, size of f x q; needed with joint_compliance.
         joint_compliance: of the joint servos, q numbers or q x q [rad/(N m)], [m/N] for prismatic joints.
     """
+    return np.linalg.inv(total_compliance(contacts, jacobian, joint_compliance)).astype(np.float64)
+
+
+def total_compliance(
+    contacts: ContactSet, jacobian: ArrayLike | None = None, joint_compliance: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """C_contact + J C_joint J^T: springs at the contacts and in the joints, one behind the other.   (SPEC 7.2)"""
     c = contact_compliance(contacts)
     if joint_compliance is not None:
         if jacobian is None:
@@ -66,7 +78,7 @@ def contact_stiffness(
         if not np.isfinite(cj).all() or np.linalg.eigvalsh((cj + cj.T) / 2).min(initial=0.0) < 0:
             raise GraspError("joint_compliance", "must be finite and not negative")
         c = c + j @ cj @ j.T
-    return np.linalg.inv(c).astype(np.float64)
+    return c
 
 
 def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDArray[np.float64]:

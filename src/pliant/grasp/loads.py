@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dgesdd, dsyevd
 from pliant.errors import GraspError
 from pliant.grasp.cones import Family, Numbers
 from pliant.grasp.contacts import ContactSet
-from pliant.grasp.inverse import contact_stiffness, weighted_right_inverse
+from pliant.grasp.inverse import total_compliance
 from pliant.grasp.matrix import RANK_TOLERANCE, component_scale, grasp_matrix, reference_length
 
 __all__ = ["ForceProblem"]
@@ -95,7 +95,7 @@ class ForceProblem:
         elif torque_limits is not None or gravity_torques is not None or joint_compliance is not None:
             raise GraspError("jacobian", "is needed with torque limits, gravity torques or joint compliance")
         size = contacts.layout.size
-        k = None if stiffness is None else _array("stiffness", stiffness, (size, size))
+        k = None if stiffness is None else _positive_definite(_array("stiffness", stiffness, (size, size)))
         compliance = None if joint_compliance is None else np.asarray(joint_compliance, dtype=float)
         return cls(contacts, c, w, extra, float(margin), j, limits, gravity, k, compliance)
 
@@ -181,48 +181,60 @@ class ForceProblem:
         return None
 
     @cached_property
-    def total_stiffness(self) -> NDArray[np.float64]:
-        """K, joint servos included."""
+    def compliance(self) -> NDArray[np.float64]:
+        """C = K^-1 in scaled components, joint servos included; up to a factor, which does not matter."""
         if self.stiffness is not None:
-            return self.stiffness
-        return contact_stiffness(self.contacts, self.jacobian, self.joint_compliance)
+            c = np.linalg.inv(self.stiffness)
+        else:
+            c = total_compliance(self.contacts, self.jacobian, self.joint_compliance)
+        c = self.component_scale[:, None] * c * self.component_scale
+        return c / np.abs(c).max()
 
     @cached_property
-    def right_inverse(self) -> NDArray[np.float64]:
-        """G_K^R."""
-        return weighted_right_inverse(self.grasp_matrix, self.total_stiffness)
+    def null(self) -> NDArray[np.float64]:
+        """Orthonormal columns N that span the internal forces, scaled."""
+        rows = self.decomposition[2]
+        return np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
+
+    def elastic(self, balance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The forces -G_K^R w, scaled, one row for each row of V^T f: of least energy, so N^T C f = 0."""
+        fixed, n = balance @ self.decomposition[2], self.null
+        soft = n.T @ self.compliance
+        return fixed - np.linalg.solve(soft @ n, soft @ fixed.T).T @ n.T
 
     @cached_property
     def shifts(self) -> NDArray[np.float64]:
         """Elastic answers -G_K^R d, scaled; the first row is the undisturbed load."""
         if not len(self.disturbances):
             return self.contacts.layout.no_shift
-        answers = -(self.disturbances @ self.right_inverse.T) / (self.component_scale * self.force_unit)
-        return np.vstack([np.zeros(answers.shape[1]), answers])
+        u, sigma, _ = self.decomposition
+        answers = self.elastic(-(self._leveled(self.disturbances) @ u) / (sigma * self.force_unit))
+        return np.vstack([self.contacts.layout.no_shift, answers])
 
     @cached_property
     def locked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Internal forces the hand cannot command: orthonormal rows C and the values C f they keep in (5)."""
-        size = self.contacts.layout.size
-        if self.jacobian is None:
-            return np.zeros((0, size)), np.zeros(0)
-        _, _, rows = self.decomposition
-        _, _, vt = np.linalg.svd(rows, full_matrices=True)
-        null = vt[len(rows) :]
-        k = self.total_stiffness
-        squeeze = k @ self.jacobian
-        commanded = null @ (
-            (squeeze - self.right_inverse @ (self.grasp_matrix @ squeeze)) / self.component_scale[:, None]
-        )
-        if commanded.size:
-            u, sigma, _ = np.linalg.svd(commanded, full_matrices=True)
-            reach = float(np.linalg.norm(squeeze / self.component_scale[:, None], 2))
-            rank = int((sigma > RANK_TOLERANCE * reach).sum())
-        else:
-            u, rank = np.eye(len(null)), 0
-        rows = u[:, rank:].T @ null
-        particular = -(self.right_inverse @ self.external) / (self.component_scale * self.force_unit)
-        return rows, rows @ particular
+        """Internal forces the hand cannot command: orthonormal rows and the values they keep in (5).
+
+        (I - G_K^R G) K J = N (N^T C N)^-1 N^T J with C = K^-1, so N^T J decides what can be commanded, whatever the
+        springs. Where a direction b of internal motion is beyond the joints, b^T N^T J = 0, the springs there stay
+        as the load left them: b^T N^T C f = 0.
+        """
+        none = np.zeros((0, self.contacts.layout.size)), np.zeros(0)
+        if self.jacobian is None or not self.null.size:
+            return none
+        scaled = self.component_scale[:, None] * self.jacobian
+        moved = self.null.T @ scaled
+        squares, _, info = dsyevd(moved @ moved.T)
+        if info == 0 and squares[0] > WELL_CONDITIONED * squares[-1]:
+            return none
+        u, sigma, _ = np.linalg.svd(moved, full_matrices=True)
+        rank = int((sigma > RANK_TOLERANCE * np.linalg.norm(scaled)).sum())
+        if rank == len(moved):
+            return none
+        springs = self.compliance @ (self.null @ u[:, rank:])
+        q, r = np.linalg.qr(self.null.T @ springs)
+        known = self.balance @ (self.decomposition[2] @ springs)
+        return (self.null @ q).T, -np.linalg.solve(r.T, known)
 
     def equalities(self, dropped: frozenset[Family]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """E and e: orthonormal rows for the balance, then those for what the hand cannot command."""
@@ -288,3 +300,10 @@ def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.f
     if not math.isfinite(array.sum()):
         raise GraspError(name, f"{array.tolist()} has numbers that are not finite")
     return array
+
+
+def _positive_definite(stiffness: NDArray[np.float64]) -> NDArray[np.float64]:
+    symmetric = np.allclose(stiffness, stiffness.T, rtol=1e-9, atol=1e-12 * np.abs(stiffness).max())
+    if not symmetric or np.linalg.eigvalsh(stiffness).min() <= 0:
+        raise GraspError("stiffness", "is not symmetric positive definite; every direction must push back")
+    return stiffness
