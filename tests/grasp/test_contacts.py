@@ -162,3 +162,15 @@ def test_a_broken_question_is_refused_by_name(given: dict, words: str) -> None:
     external = given.pop("external", WEIGHT)
     with pytest.raises(InputError, match=words):
         solve_forces(ContactSet.of(_pair()), external, **given)
+
+
+def test_contacts_survive_pickling_and_do_not_follow_later_changes_of_the_arrays() -> None:
+    points, friction = np.array([[0.03, 0, 0], [-0.03, 0, 0]]), np.array([0.5, 0.5])
+    contacts = ContactSet.from_arrays(points, [[-1, 0, 0], [1, 0, 0]], friction=friction)
+    before = solve_forces(contacts, WEIGHT)
+    again = pickle.loads(pickle.dumps(contacts))
+    assert again.layout is contacts.layout
+    points += 1.0
+    friction *= 2
+    assert np.array_equal(solve_forces(contacts, WEIGHT).f, before.f)
+    assert np.array_equal(pickle.loads(pickle.dumps(before)).f, before.f)

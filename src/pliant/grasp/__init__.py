@@ -7,6 +7,7 @@ from pliant.grasp.certificate import Certificate
 from pliant.grasp.cones import Family, Objective
 from pliant.grasp.contacts import Contact, ContactModel, ContactSet, contact_rotations
 from pliant.grasp.forces import ForceSolver, SolverFailure, solve_forces
+from pliant.grasp.friction import FrictionResult, balancing_friction
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, epsilon_linf_bounds, wrench_volume
 from pliant.grasp.inverse import (
     contact_compliance,
@@ -54,12 +55,14 @@ __all__ = [
     "ForceResult",
     "ForceSolver",
     "ForceStatus",
+    "FrictionResult",
     "Margins",
     "MatrixReport",
     "Measure",
     "Objective",
     "Reaction",
     "SolverFailure",
+    "balancing_friction",
     "contact_compliance",
     "contact_rotations",
     "contact_stiffness",

@@ -71,6 +71,10 @@ class Layout:
     no_shift: NDArray[np.float64]  # 1 x size zeros: the answer to no disturbance
     ones: NDArray[np.float64]  # one per component
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        # Back from another process it becomes the one layout of this process, so that the solvers kept for it serve it.
+        return _layout, (self.dimension, self.models)
+
     @property
     def size(self) -> int:
         """Number of components of f."""
@@ -218,7 +222,7 @@ class ContactSet:
             rotations: axes of the contact frames, when the caller wants his own tangents.
             source: named in errors.
         """
-        p, nrm = np.asarray(points, dtype=float), np.asarray(normals, dtype=float)
+        p, nrm = np.array(points, dtype=float), np.asarray(normals, dtype=float)
         if p.size == 0:
             raise GraspError(source, "there are no contacts; give at least one")
         if p.ndim != 2 or p.shape[1] not in (2, 3) or nrm.shape != p.shape:
@@ -326,7 +330,7 @@ def contact_rotations(normals: ArrayLike) -> NDArray[np.float64]:
 
 
 def _per_contact(values: ArrayLike, n: int, name: str, source: str) -> NDArray[np.float64]:
-    given = np.asarray(values, dtype=float)
+    given = np.array(values, dtype=float)
     if given.shape == (n,):
         return given
     if given.shape != ():
