@@ -183,6 +183,15 @@ def test_largest_force_comes_first_and_the_sum_second(random_grasp) -> None:
     assert compared >= 4
 
 
+def test_contacts_that_cannot_lower_the_largest_force_do_not_press() -> None:
+    """Frictionless: the one below carries W whatever the pair at the sides does, so only the sum tells it to rest."""
+    out = np.array([[0, 0, -1.0], [1, 0, 0], [-1, 0, 0]])
+    answer = solve_forces(ContactSet.from_arrays(0.03 * out, -out, friction=0.0), WEIGHT)
+    # The sum is found to the solver's gap over its weight, about 1e-8 / 3e-4.
+    assert answer.forces[:, 2] == pytest.approx([W, 0, 0], abs=1e-3 * W)
+    assert answer.largest_force == pytest.approx(W, rel=1e-7)
+
+
 def test_loading_cost_is_the_least_sum_of_sigma(random_grasp) -> None:
     """objective="loading": sum of (1 - mu) f_n + |f_t| against CVXPY."""
     import cvxpy as cp
