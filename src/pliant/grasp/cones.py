@@ -27,7 +27,7 @@ from pliant.grasp.contacts import ContactModel, Layout
 __all__ = ["ConeProgram", "Family", "Numbers", "Objective", "Shape", "Solution", "cone_distance"]
 
 # Weight of the mean force beside the largest one. The largest force then is within this part of its least possible
-# value for certain; measured, the excess is of the order of the weight squared, 1e-7 and less.
+# value for certain; on the thousand random grasps of the tests it is within 1e-6 of it.
 SUM_WEIGHT = 3e-4
 # [D]'s cost weighs the normal force with 1 - mu, which pays for squeezing where mu > 1; it is kept above this.
 LEAST_NORMAL_WEIGHT = 0.1
