@@ -10,7 +10,8 @@ import pytest
 
 from pliant.grasp import ContactSet, Family, ForceSolver, contact_stiffness, grasp_matrix, internal_basis
 
-# Both solvers stop at a relative gap of 1e-8; the weight of the mean force (cones.SUM_WEIGHT) may add up to 3e-4 in principle.
+# Both solvers stop at a relative gap of 1e-8. The weight of the mean force (cones.SUM_WEIGHT) could add up to 3e-4;
+# that it adds less than this is what is tested.
 TOLERANCE = 1e-6
 
 
