@@ -13,6 +13,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "check": "pliant.cli.check",
+    "forces": "pliant.cli.forces",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pliant.documents import read_mapping
 from pliant.errors import InputError, Problem
+from pliant.files.grasp_file import read_grasp
 from pliant.files.task import read_task
 from pliant.objects import load_mesh
 from pliant.robot import load_module, load_robot
@@ -23,7 +24,7 @@ class FileReport:
 
     Attributes:
         file: the file as named.
-        kind: robot, hand, arm, mesh, task or unknown.
+        kind: robot, hand, arm, mesh, task, grasp or unknown.
         problems: why it cannot be used; empty if it can.
         notes: what was mended or deserves a second look.
         facts: what it holds, in a few lines.
@@ -69,6 +70,8 @@ def _kind(path: Path) -> str:
     fields = read_mapping(path)
     if fields.get("kind") in ("hand", "arm"):
         return str(fields["kind"])
+    if "contacts" in fields:
+        return "grasp"
     if {"object", "robot", "task"} & set(fields):
         return "task"
     if {"fingers", "palm", "preshapes"} & set(fields):
@@ -133,10 +136,17 @@ def _check_task(path: Path, _: tuple[str | Path, ...]) -> Found:
     return task.notes, facts
 
 
+def _check_grasp(path: Path, _: tuple[str | Path, ...]) -> Found:
+    grasp = read_grasp(path)
+    weight = float((grasp.external[:3] @ grasp.external[:3]) ** 0.5)
+    return grasp.contacts.notes, [f"{len(grasp.contacts)} contacts, external force {weight:.4g} N"]
+
+
 _CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
     "robot": _check_robot,
     "hand": _check_module,
     "arm": _check_module,
     "mesh": _check_mesh,
     "task": _check_task,
+    "grasp": _check_grasp,
 }
