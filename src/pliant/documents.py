@@ -77,8 +77,12 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
 
 def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, allow_outside: bool = False) -> Path:
     """The file ``name`` relative to ``folder``, refused where it would leave that folder."""
-    root = Path(folder).resolve()
-    path = (root / name).resolve()
+    try:
+        root = Path(folder).resolve()
+        path = (root / name).resolve()
+    except (OSError, RuntimeError, ValueError) as bad:
+        reason = getattr(bad, "strerror", None) or bad
+        raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be looked up: {reason}")) from None
     if not allow_outside and not path.is_relative_to(root):
         raise DocumentError(
             source,

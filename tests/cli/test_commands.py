@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,40 @@ def test_demo_into_a_folder_that_cannot_be_made_is_a_broken_question(
     (tmp_path / "file").write_text("")
     assert run(["demo", "--out", str(tmp_path / "file" / "below")]) == 2
     assert "cannot be made" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_is_no_failure() -> None:
+    code = "from pliant.cli import main; main(['objects', '--json'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_full_disk_is_told_without_a_traceback() -> None:
+    command = [sys.executable, "-c", "from pliant.cli import main; main(['objects', '--json'])"]
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert answer.returncode == 2
+    assert "Traceback" not in answer.stderr
+    assert "cannot be written" in answer.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin1"])
+def test_terminals_without_unicode_get_question_marks(encoding: str) -> None:
+    command = [sys.executable, "-c", "from pliant.cli import main; main(['robots'])"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    answer = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    assert answer.returncode == 0
+    assert b"kawasaki_fs020n" in answer.stdout
+
+
+def test_names_are_never_cut_in_a_narrow_terminal() -> None:
+    environment = {**os.environ, "COLUMNS": "80"}
+    command = [sys.executable, "-c", "from pliant.cli import main; main(['robots'])"]
+    text = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=True).stdout
+    for name in ("kawasaki_fs020n", "parallel_gripper", "allegro_like", "schunk_sdh2"):
+        assert name in text

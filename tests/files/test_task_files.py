@@ -58,14 +58,14 @@ def test_shipped_tasks_load(name: str) -> None:
 
 BOTTLE = GOOD.replace("{torus: {major: 0.035, minor: 0.015}}", "{bottle: {}}")
 CHANGES = {
-    "zero modulus": ("young: 5e5", "young: 0", r"object: material: young: 0"),
+    "zero modulus": ("young: 5e5", "young: 0", r"object.material: young: 0.0; must be a finite number above 0"),
     "negative modulus": ("young: 5e5", "young: -1", r"young: -1"),
     "incompressible": ("poisson: 0.45", "poisson: 0.5", r"poisson: 0.5.*0.49"),
     "poisson above a half": ("poisson: 0.45", "poisson: 0.7", r"poisson: 0.7"),
     "negative friction": ("friction: 0.8", "friction: -0.1", r"friction: -0.1"),
     "unknown field": ("material:", "materail:", r"object.materail: unknown field; closest: material"),
     "unknown hand": ("schunk_sdh2", "shunk_sdh2", r"robot: no hand 'shunk_sdh2'; closest: schunk_sdh2"),
-    "unknown shape": ("torus:", "tours:", r"object: shape: no shape 'tours'; closest: torus"),
+    "unknown shape": ("torus:", "tours:", r"object.shape: no shape 'tours'; closest: torus"),
     "unknown parameter": ("major:", "mayor:", r"mayor: no parameter 'mayor'; closest: major"),
     "missing mesh": ("shape: {torus: {major: 0.035, minor: 0.015}}", "mesh: no.stl", r"object: .*no.stl: no such file"),
     "mesh outside": ("shape: {torus: {major: 0.035, minor: 0.015}}", "mesh: ../no.stl", r"leads out of the folder"),
@@ -81,6 +81,11 @@ CHANGES = {
         "start_deg: {joint9: 1}",
         r"start_deg: no independent joint",
     ),
+    "arm outside": ("arm: kawasaki_fs020n", "arm: ../../../etc/passwd", r"robot.arm: .*leads out of the folder"),
+    "hand of no name": ("hand: schunk_sdh2", 'hand: ""', r"robot"),
+    "name with a null": ("shape: {torus: {major: 0.035, minor: 0.015}}", 'mesh: "a\\0b.stl"', r"cannot be looked up"),
+    "obstacle of absurd size": ("{radius: 0.1,", "{radius: 1.0e+30,", r"scene\[1\].shape: radius: 1e\+30"),
+    "ring of absurd size": ("{major: 0.035, minor: 0.015}", "{major: 50, minor: 15}", r"object.*130 m across"),
     "no steps": ("task: {", "task: {steps: 0, ", r"task.steps: 0: .*greater than or equal to 1"),
 }
 
@@ -97,7 +102,7 @@ def test_wrong_value_is_answered_with_its_field(tmp_path: Path, name: str) -> No
 def test_liquid_beyond_the_vessel_says_how_much_it_holds(tmp_path: Path) -> None:
     full = BOTTLE.replace("limits:", "liquid: {volume: 3.0e-4, wall: 0.0005}\n  limits:")
     assert task(tmp_path, full).body.kind == "vessel"
-    with pytest.raises(DocumentError, match=r"object: .*liquid.*holds"):
+    with pytest.raises(DocumentError, match=r"object.liquid: .*holds"):
         task(tmp_path, full.replace("3.0e-4", "3.0e-3"))
 
 
@@ -106,3 +111,13 @@ def test_problems_of_robot_and_object_are_told_together(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         task(tmp_path, text)
     assert len(caught.value.problems) == 2
+
+
+def test_a_linear_joint_starts_in_metres(tmp_path: Path) -> None:
+    text = GOOD.replace("schunk_sdh2", "parallel_gripper").replace(
+        "start_deg: [0, 30, -60, 0, 0, 0]", "start_deg: {opening: 0.02}"
+    )
+    t = task(tmp_path, text)
+    assert t.q_start[t.assembly.robot.joint_index("opening")] == 0.02
+    with pytest.raises(DocumentError, match=r"opening: 30 is outside .*allowed: 0 .. 0.05 m"):
+        task(tmp_path, text.replace("opening: 0.02", "opening: 30"))

@@ -277,6 +277,17 @@ def test_a_moebius_band_with_thickness_zero_has_no_inside() -> None:
     assert "is open: 1 hole" in text
 
 
+def test_holes_that_meet_in_a_point_are_counted_as_holes() -> None:
+    """Two faces out of a ball that share one vertex: the rim touches itself, but what is wrong is that it is open."""
+    ball = make_shape("sphere", edge=0.02)
+    first = ball.faces[0]
+    apart = [i for i, f in enumerate(ball.faces) if len(set(f) & set(first)) == 1]
+    open_ball = Mesh(ball.vertices, np.delete(ball.faces, [0, apart[0]], axis=0))
+    text = refusal(open_ball)
+    assert "is open: " in text
+    assert "touches itself" not in text
+
+
 def test_millimetres_are_recognised() -> None:
     text = refusal(make_shape("torus").scaled(1000.0))
     assert "100 m across" in text

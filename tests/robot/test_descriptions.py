@@ -188,3 +188,83 @@ def test_description_error_lists_all_mismatches(hand_folder: Path) -> None:
     with pytest.raises(DescriptionError) as caught:
         read_hand(file)
     assert len(caught.value.problems) == 2
+
+
+def test_the_flange_transform_moves_the_hand() -> None:
+    import pinocchio as pin
+
+    T = pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.4, 1.0), np.array([0.01, -0.02, 0.05]))
+    assembly = load_assembly("kawasaki_fs020n", "parallel_gripper", T_flange_hand=T)
+    q = assembly.robot.random_q(np.random.default_rng(0))
+    assert assembly.robot.pose("housing", q).isApprox(assembly.robot.pose("flange", q) * T, 1e-12)
+
+
+def test_preshape_is_a_straight_line_from_open_to_closed() -> None:
+    assembly = load_assembly(None, "schunk_sdh2")
+    assert assembly.hand is not None
+    preshape = assembly.hand.preshapes[0]
+    for closed in (0.0, 0.25, 1.0):
+        q = assembly.preshaped(assembly.robot.neutral, preshape, closed)
+        for name, start in preshape.open.items():
+            expected = start + closed * (preshape.closed[name] - start)
+            assert q[assembly.robot.joint_index(name)] == pytest.approx(expected)
+
+
+def test_a_mirrored_mesh_keeps_its_faces_outwards(tmp_path: Path) -> None:
+    from pliant.objects import make_shape, mesh_volume, write_mesh
+    from pliant.robot import link_surfaces, read_urdf
+
+    write_mesh(make_shape("bottle"), tmp_path / "b.obj")
+    shape = '<geometry><mesh filename="b.obj" scale="1 -1 2"/></geometry>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a"><visual>{shape}</visual></link></robot>')
+    (surface,) = link_surfaces(read_urdf(tmp_path / "r.urdf").links[0], "visual")
+    assert mesh_volume(surface.mesh) == pytest.approx(2 * mesh_volume(make_shape("bottle")), rel=1e-6)
+
+
+def test_joints_without_a_range_have_random_values_too() -> None:
+    """Followers may fold a range to 0 .. -0.0; NumPy's own uniform refuses that."""
+    from pliant.robot import Robot, parse_urdf
+
+    limit = '<limit lower="0" upper="0" velocity="1" effort="1"/>'
+    text = (
+        '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
+        f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{limit}</joint>'
+        f'<joint name="k" type="revolute"><parent link="a"/><child link="c"/>{limit}<mimic joint="j" multiplier="-1"/>'
+        "</joint></robot>"
+    )
+    assert Robot(parse_urdf(text)).random_q(np.random.default_rng(0)) == pytest.approx([0.0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "region: [[0.0125, -0.0121, 0.0187], [0.0154, 0.0121, 0.0678]]",
+            "region: [[9, 9, 9], [9.1, 9.1, 9.1]]",
+            "no face",
+        ),
+        ("bend: {start: 0.0,", "bend: {start: 0.5,", "must lie beyond start"),
+        ("fingers: [finger_1, finger_2]", "fingers: []", "fingers"),
+        ("tip: [0.0, 0.0, 0.0685]", "tip: [0.0, 0.0, 1.0e+6]", "tip"),
+    ],
+)
+def test_check_looks_at_pads_and_meshes_as_well(hand_folder: Path, old: str, new: str, message: str) -> None:
+    from pliant.files import check_file
+
+    file = hand_folder / "hand.yaml"
+    text = file.read_text()
+    assert old in text
+    assert check_file(file).ok
+    file.write_text(text.replace(old, new, 1))
+    report = check_file(file)
+    assert not report.ok
+    assert any(message in str(problem) for problem in report.problems)
+
+
+def test_check_opens_the_meshes_of_links(hand_folder: Path) -> None:
+    from pliant.files import check_file
+
+    (hand_folder / "meshes" / "palm.obj").write_bytes(b"this is not a mesh")
+    report = check_file(hand_folder / "schunk_sdh2.urdf")
+    assert not report.ok
+    assert "palm.obj" in str(report.problems[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pliant.errors import RobotError
-from pliant.robot import load_robot, parse_urdf, read_urdf
+from pliant.robot import Robot, load_robot, parse_urdf, read_urdf
 
 LIMIT = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
 
@@ -52,7 +52,7 @@ CASES = {
             joint(LIMIT + '<mimic joint="other"/>') + joint(name="othr", child="c"),
             '<link name="base"/><link name="arm"/><link name="c"/>',
         ),
-        r"joint 'j', mimic: no moving joint 'other'; closest: othr",
+        r"joint 'j', mimic: no other moving joint 'other'; closest: othr",
     ),
     "mimic of itself": (robot(joint(LIMIT + '<mimic joint="j"/>')), r"follow each other in a circle: j -> j"),
     "same name twice": (
@@ -73,6 +73,19 @@ CASES = {
             '<link name="base"><visual><geometry><box size="1 0 1"/></geometry></visual></link><link name="arm"/>',
         ),
         r"<box> with size \(1, 0, 1\); sizes must be positive",
+    ),
+    "xacro": (
+        '<robot name="r" xmlns:xacro="x"><xacro:property name="a" value="1"/><link name="l"/></robot>',
+        r"<xacro:property> belongs to xacro.*expand it first",
+    ),
+    "unexpanded macro": ('<robot name="r"><link name="${p}arm"/></robot>', r"belongs to xacro"),
+    "absurd origin": (robot(joint(LIMIT + '<origin xyz="1e300 0 0"/>')), r"is absurdly large; at most 1e\+09"),
+    "too many joints": (
+        robot(
+            "".join(joint(name=f"j{i}", child=f"l{i}") for i in range(250)),
+            '<link name="base"/>' + "".join(f'<link name="l{i}"/>' for i in range(250)),
+        ),
+        r"has 251 links and 250 moving joints; at most 2000 links and 200 moving joints",
     ),
     "not XML": ("<robot><link</robot>", r"line 1, column \d+: not valid XML"),
     "not a robot": ("<html/>", r"the root element is <html>; expected <robot>"),
@@ -180,3 +193,27 @@ def test_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
         f.truncate(100_000_000)
     with pytest.raises(RobotError, match=r"has 100.0 MB; a robot description file may have at most 20 MB"):
         load_robot(file)
+
+
+def test_a_chain_longer_than_pythons_own_stack_is_no_problem() -> None:
+    links = "".join(f'<link name="l{i}"/>' for i in range(1900))
+    fixed = "".join(joint("", kind="fixed", name=f"j{i}", parent=f"l{i}", child=f"l{i + 1}") for i in range(1899))
+    chain = Robot(parse_urdf(robot(fixed, links)))
+    assert chain.dof == 0
+    assert len(chain.link_names) == 1900
+
+
+def test_elements_that_nobody_knows_are_mentioned() -> None:
+    urdf = parse_urdf(robot(joint(), '<link name="base"/><Link name="x"/><link name="arm"><colision/></link><gazebo/>'))
+    assert [note.split(": ", 1)[1] for note in urdf.notes] == [
+        "<Link> is not known here and is passed over; closest: <link>",
+        "<colision> is not known here and is passed over; closest: <collision>",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "shift_jis", "base64", "utf-16"])
+def test_an_encoding_that_cannot_be_read_is_named(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "r.urdf"
+    file.write_text(f'<?xml version="1.0" encoding="{encoding}"?><robot name="r"><link name="a"/></robot>')
+    with pytest.raises(RobotError, match="encoding"):
+        read_urdf(file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from importlib import import_module
@@ -21,7 +23,25 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A terminal that cannot show a letter shows a question mark instead of ending the program.
+                stream.reconfigure(errors="replace")
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as bad:
+        code = 2
+        with contextlib.suppress(OSError):
+            print(f"pliant: the answer cannot be written: {bad.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -42,6 +62,8 @@ def run(arguments: list[str]) -> int:
         return 130
     except typer.TyperException as bad:
         message = bad.format_message() if hasattr(bad, "format_message") else str(bad)
+        if not message:
+            return 0  # bare `pliant`: the help has been shown
         context = getattr(bad, "ctx", None)
         hint = f" (see: {context.command_path} --help)" if context is not None else ""
         print(f"pliant: {message}{hint}", file=sys.stderr)
@@ -54,10 +76,11 @@ def run(arguments: list[str]) -> int:
         print(f"pliant: {bad}", file=sys.stderr)
         emit(error_answer(bad), wants_json)
         return EXIT_BROKEN
+    except SystemExit:
+        # Only typer's own answer to a reader that has gone; exit codes of commands arrive as typer.Exit.
+        raise BrokenPipeError from None
     except BrokenPipeError:
-        # The reader (head, less) has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

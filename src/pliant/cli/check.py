@@ -37,7 +37,7 @@ def check(
 
     reports = [check_file(path, package_dirs=package_dir) for path in files]
     if not json:
-        console = Console(soft_wrap=True, highlight=False)
+        console = Console(soft_wrap=True, highlight=False, emoji=False)
         for report in reports:
             verdict = "[green]ok[/]" if report.ok else "[red]not usable[/]"
             console.print(f"{verdict}  [bold]{escape(str(report.file))}[/]  {report.kind}")

@@ -12,10 +12,9 @@ __all__ = ["demo"]
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what is written.")] = Path("pliant-demo"),
-    view: Annotated[bool, typer.Option("--view/--no-view", help="Open a viewer at the end.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Load the shipped ring task, check its physics against closed forms and draw it.
+    """Load the shipped ring task, compare its numbers with closed forms and draw it.
 
     Examples:
 
@@ -64,8 +63,6 @@ def demo(
     emit(answer, json)
     if not json:
         _print(answer)
-    if view:
-        raise typer.BadParameter("there is no viewer yet; look at the picture", param_hint="--view")
 
 
 def _bottle() -> Any:

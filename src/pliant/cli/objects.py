@@ -14,7 +14,7 @@ def objects(
     shape: Annotated[
         str | None, typer.Argument(help="A shape, with parameters: torus, torus:major=0.04,minor=0.01.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the shape's mesh here (.stl, .obj, .ply).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the shape's mesh here (.stl, .obj, .ply, .off).")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List the shipped shapes, or make one, show its facts and write it to a file.
@@ -77,7 +77,7 @@ def _print_all(shapes: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("shape", "what", "parameters [m]", "volume", title="shipped shapes")
+    table = Table("shape", "what", r"parameters \[m]", "volume", title="shipped shapes")
     for name, facts in shapes.items():
         parameters = ", ".join(
             f"{key}={_short(value)}" for key, value in facts["defaults"].items() if value is not None

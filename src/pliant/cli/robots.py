@@ -71,14 +71,11 @@ def _print_all(shown: dict[str, dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="shipped arms and hands")
-    for column, justify in (
-        ("name", "left"),
-        ("what", "left"),
-        ("joints", "right"),
-        ("mass", "right"),
-        ("preshapes", "left"),
-    ):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    table.add_column("name", no_wrap=True)
+    table.add_column("what")
+    table.add_column("joints", justify="right")
+    table.add_column("mass", justify="right", no_wrap=True)
+    table.add_column("preshapes")
     for name, facts in shown.items():
         joints = f"{facts['independent_joints']}"
         if facts["moving_joints"] != facts["independent_joints"]:

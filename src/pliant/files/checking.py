@@ -10,8 +10,8 @@ from pliant.documents import read_mapping
 from pliant.errors import InputError, Problem
 from pliant.files.grasp_file import read_grasp
 from pliant.files.task import read_task
-from pliant.objects import load_mesh
-from pliant.robot import load_module, load_robot
+from pliant.objects import check_size, load_mesh
+from pliant.robot import Robot, link_surfaces, load_module, load_robot, pad_mesh
 
 __all__ = ["FileReport", "check_file"]
 
@@ -48,10 +48,12 @@ def check_file(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> 
     try:
         kind = _kind(path)
         notes, facts = _CHECKS[kind](path, folders)
+    except OSError as bad:
+        return FileReport(path, kind, (Problem("", f"cannot be looked at: {bad.strerror or bad}"),))
     except InputError as bad:
         problems = []
         for problem in bad.problems:
-            elsewhere = bad.source and Path(bad.source).name != path.name
+            elsewhere = bad.source and bad.source not in (str(path), path.name)
             where = ": ".join(filter(None, (bad.source if elsewhere else "", problem.where)))
             problems.append(Problem(where, problem.what, problem.allowed))
         return FileReport(path, kind, tuple(problems))
@@ -65,6 +67,10 @@ def _kind(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix in (".urdf", ".xml"):
         return "robot"
+    if suffix == ".xacro":
+        raise InputError(
+            str(path), Problem("", "is a xacro file", "expand it first: xacro robot.urdf.xacro > robot.urdf")
+        )
     if suffix not in DOCUMENTS:
         return "mesh"
     fields = read_mapping(path)
@@ -93,7 +99,10 @@ def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
     coupled = robot.model.nv - robot.dof
     joints = f"{robot.dof} independent joints" + (f" and {coupled} coupled" if coupled else "")
     shapes = sum(len(link.collisions) for link in robot.urdf.links)
-    notes = [] if shapes else ["no link has a collision shape: contact and collisions cannot be seen"]
+    notes = list(robot.urdf.notes)
+    if not shapes:
+        notes.append("no link has a collision shape: contact and collisions cannot be seen")
+    _open_meshes(robot)
     massless = [link.name for link in robot.urdf.links if link.inertial is None]
     if len(massless) > 1:
         notes.append(
@@ -104,6 +113,7 @@ def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
 
 def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
     module = load_module(path, package_dirs=folders)
+    _open_meshes(module.robot)
     facts = [
         f"{module.description.title or module.name}: {module.robot.dof} independent joints, {module.robot.mass:.3g} kg"
     ]
@@ -111,7 +121,17 @@ def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
         pads = sum(len(finger.pads) for finger in module.description.fingers)
         names = ", ".join(preshape.name for preshape in module.description.preshapes)
         facts.append(f"{len(module.description.fingers)} fingers, {pads} pads, preshapes: {names}")
-    return [f"assumed: {text}" for text in module.description.assumed], facts
+        for finger in module.description.fingers:
+            for pad in finger.pads:
+                pad_mesh(module.robot.urdf, pad)
+    return [*module.robot.urdf.notes, *(f"assumed: {text}" for text in module.description.assumed)], facts
+
+
+def _open_meshes(robot: Robot) -> None:
+    """Read every shape of every link: a file that is there may still be no mesh."""
+    for link in robot.urdf.links:
+        for surface in (*link_surfaces(link, "visual"), *link_surfaces(link, "collision")):
+            check_size(surface.mesh, smallest=0.0, largest=50.0)
 
 
 def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
@@ -123,8 +143,8 @@ def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
     return [*(f"mended: {text}" for text in report.mended), *report.notes], facts
 
 
-def _check_task(path: Path, _: tuple[str | Path, ...]) -> Found:
-    task = read_task(path)
+def _check_task(path: Path, folders: tuple[str | Path, ...]) -> Found:
+    task = read_task(path, package_dirs=folders)
     body = task.body
     centre = 1000 * body.centre_of_mass(task.T_world_object.rotation.T @ (0.0, 0.0, 1.0))
     facts = [

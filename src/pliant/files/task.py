@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from pliant.documents import parse_document, read_mapping, resolve_inside
-from pliant.errors import DocumentError, InputError, Problem
+from pliant.errors import DocumentError, InputError, LiquidError, MaterialError, OptionError, Problem
 from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
-from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, load_mesh, make_shape, read_mesh
+from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
 from pliant.planner import Carrier, MoveFrame, PlannerOptions, Task, Wish
-from pliant.robot import Assembly, Pose, load_assembly
+from pliant.robot import Assembly, Pose, load_assembly, shipped_names
 
 __all__ = ["read_task", "task_from_fields"]
 
 T = TypeVar("T")
 
 
-def read_task(path: str | Path, *, allow_outside: bool = False) -> Task:
-    """Read a task file. Files it names must lie in its own folder or below, unless ``allow_outside``."""
+def read_task(path: str | Path, *, allow_outside: bool = False, package_dirs: Iterable[str | Path] = ()) -> Task:
+    """Read a task file. Files it names must lie in its own folder or below, unless ``allow_outside``.
+
+    Args:
+        package_dirs: folders in which ``package://name/...`` of its robots is looked for.
+    """
     path = Path(path)
     fields = parse_document(read_mapping(path), TaskFile, source=str(path))
-    return task_from_fields(fields, path, allow_outside=allow_outside)
+    return task_from_fields(fields, path, allow_outside=allow_outside, package_dirs=package_dirs)
 
 
-def task_from_fields(fields: TaskFile, path: Path, *, allow_outside: bool = False) -> Task:
+def task_from_fields(
+    fields: TaskFile, path: Path, *, allow_outside: bool = False, package_dirs: Iterable[str | Path] = ()
+) -> Task:
     """Load what the fields name; problems of several parts are told together."""
-    reader = _Reader(path, allow_outside)
+    reader = _Reader(path, allow_outside, package_dirs)
     assembly = reader.part("robot", lambda: reader.assembly(fields.robot))
     body_notes = reader.part("object", lambda: reader.body(fields.object))
     scene = reader.part("scene", lambda: reader.scene(fields.scene))
@@ -57,8 +64,9 @@ def task_from_fields(fields: TaskFile, path: Path, *, allow_outside: bool = Fals
 
 
 class _Reader:
-    def __init__(self, path: Path, allow_outside: bool) -> None:
+    def __init__(self, path: Path, allow_outside: bool, package_dirs: Iterable[str | Path]) -> None:
         self.path = path
+        self.package_dirs = tuple(package_dirs)
         self.allow_outside = allow_outside
         self.problems: list[Problem] = []
 
@@ -68,27 +76,40 @@ class _Reader:
             return load()
         except InputError as bad:
             for problem in bad.problems:
-                inside = bad.source not in ("", str(self.path))
-                where = f"{field}: {bad.source}" if inside else field
+                where = self.place(field, bad)
                 self.problems.append(
                     Problem(f"{where}: {problem.where}" if problem.where else where, problem.what, problem.allowed)
                 )
             return None
+
+    def place(self, field: str, bad: InputError) -> str:
+        """The field that a problem belongs to, as a user would write it."""
+        if isinstance(bad, MaterialError):
+            return f"{field}.material"
+        if isinstance(bad, LiquidError):
+            return f"{field}.liquid"
+        if isinstance(bad, OptionError) and bad.source.startswith("shape"):
+            return f"{field}.shape"
+        return field if bad.source in ("", str(self.path)) else f"{field}: {bad.source}"
 
     def file(self, name: str, where: str) -> Path:
         folder = self.path.parent
         return resolve_inside(folder, name, source=str(self.path), where=where, allow_outside=self.allow_outside)
 
     def assembly(self, robot: RobotFields) -> Assembly:
-        def module(name: str | None, where: str) -> str | Path | None:
-            return self.file(name, where) if name is not None and Path(name).suffix else name
+        def module(kind: Literal["arm", "hand"], name: str | None) -> str | Path | None:
+            """A shipped name as it is; anything else is a file below the task's own folder."""
+            if name is None or name in shipped_names(kind):
+                return name
+            path = self.file(name, f"robot.{kind}")
+            return path if path.suffix or path.is_file() else name
 
         return load_assembly(
-            module(robot.arm, "robot.arm"),
-            module(robot.hand, "robot.hand"),
+            module("arm", robot.arm),
+            module("hand", robot.hand),
             T_flange_hand=robot.mount.se3,
             T_world_base=robot.base.se3,
-            package_dirs=[self.file(folder, "robot.package_dirs") for folder in robot.package_dirs],
+            package_dirs=[*self.package_dirs, *(self.file(f, "robot.package_dirs") for f in robot.package_dirs)],
         )
 
     def body(self, fields: ObjectFields) -> tuple[Body, tuple[str, ...]]:
@@ -100,8 +121,8 @@ class _Reader:
         else:
             assert fields.shape is not None
             ((name, parameters),) = fields.shape.items()
-            mesh = make_shape(name, **parameters)
-            mesh = mesh.scaled(fields.scale) if fields.scale != 1.0 else mesh
+            made = make_shape(name, **parameters)
+            mesh = check_size(made.scaled(fields.scale) if fields.scale != 1.0 else made)
         m = fields.material
         material = Material(m.young, m.poisson, m.density, m.friction)
         liquid = None
@@ -112,17 +133,23 @@ class _Reader:
         return body, (*notes, *material.notes())
 
     def scene(self, items: Iterable[SceneItem]) -> tuple[Mesh, ...]:
-        return tuple(self.obstacle(item, f"scene[{i}]") for i, item in enumerate(items))
+        obstacles = [
+            self.part(f"scene[{i}]", partial(self.obstacle, item, f"scene[{i}]")) for i, item in enumerate(items)
+        ]
+        return tuple(mesh for mesh in obstacles if mesh is not None)
 
     def obstacle(self, item: SceneItem, where: str) -> Mesh:
         if item.mesh is not None:
-            return read_mesh(self.file(item.mesh, f"{where}.mesh")).scaled(item.scale).transformed(item.pose.se3)
+            mesh = read_mesh(self.file(item.mesh, f"{where}.mesh")).scaled(item.scale)
+            return check_size(mesh, smallest=0.0, largest=50.0).transformed(item.pose.se3)
         if item.box is not None:
             mesh, placed = make_shape("box", size=item.box.size, edge=max(item.box.size)), item.box
             return mesh.transformed(Pose(position=placed.position, rpy_deg=placed.rpy_deg).se3)
         if item.cylinder is not None:
             c = item.cylinder
-            mesh = make_shape("cylinder", radius=c.radius, height=c.height, edge=0.3 * c.radius)
+            area = 2 * np.pi * c.radius * (c.radius + c.height)
+            edge = max(0.3 * c.radius, float(np.sqrt(area / 5000)))
+            mesh = make_shape("cylinder", radius=c.radius, height=c.height, edge=edge)
             return mesh.transformed(Pose(position=c.position, rpy_deg=c.rpy_deg).se3)
         assert item.sphere is not None
         s = item.sphere
@@ -157,8 +184,9 @@ def _start(fields: RobotFields, assembly: Assembly, path: Path) -> NDArray[np.fl
         name = robot.joint_names[i]
         q[i] = value if kinds[name] == "prismatic" else np.radians(value)
         if not robot.lower[i] - 1e-9 <= q[i] <= robot.upper[i] + 1e-9:
-            low, high = np.degrees(robot.lower[i]), np.degrees(robot.upper[i])
-            allowed = f"allowed: {low:.4g} .. {high:.4g} deg"
+            linear = kinds[name] == "prismatic"
+            low, high = (robot.lower[i], robot.upper[i]) if linear else np.degrees([robot.lower[i], robot.upper[i]])
+            allowed = f"allowed: {low:.4g} .. {high:.4g} {'m (a linear joint)' if linear else 'deg'}"
             raise DocumentError(
                 str(path), Problem(f"{where}: {name}", f"{value:g} is outside the joint's limits", allowed)
             )

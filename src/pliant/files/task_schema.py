@@ -8,11 +8,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from pliant.documents import Document
-from pliant.robot import Pose
+from pliant.robot import Pose, Vector3
 
 __all__ = ["LimitsFields", "LiquidFields", "MaterialFields", "ObjectFields", "RobotFields", "SceneItem", "TaskFile"]
 
-Vector3 = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -77,7 +76,7 @@ class Placed(Document):
     """An obstacle's pose in the world."""
 
     position: Vector3 = (0.0, 0.0, 0.0)
-    rpy_deg: Vector3 = (0.0, 0.0, 0.0)
+    rpy_deg: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class BoxFields(Placed):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pliant.objects.validity import MendedMesh as MendedMesh
     from pliant.objects.validity import MeshReport as MeshReport
     from pliant.objects.validity import check_mesh as check_mesh
+    from pliant.objects.validity import check_size as check_size
     from pliant.objects.validity import mend_mesh as mend_mesh
     from pliant.objects.voxel import voxel_mass_properties as voxel_mass_properties
     from pliant.objects.writing import write_mesh as write_mesh
@@ -49,6 +50,7 @@ _HOMES = {
     "SHAPES": "catalogue",
     "Shape": "catalogue",
     "check_mesh": "validity",
+    "check_size": "validity",
     "combine": "mass",
     "fill": "liquid",
     "join_identical": "mending",
@@ -78,6 +80,7 @@ __all__ = [
     "MeshReport",
     "Shape",
     "check_mesh",
+    "check_size",
     "combine",
     "fill",
     "join_identical",

@@ -60,13 +60,10 @@ def make_shape(name: str, **parameters: Any) -> Mesh:
         if wrong not in shape.defaults
     ]
     for key, value in parameters.items():
-        numbers = value if isinstance(value, list | tuple) else [value]
-        if (
-            key in shape.defaults
-            and (value is not None or shape.defaults[key] is not None)
-            and not all(_number(x) for x in numbers)
-        ):
-            problems.append(Problem(key, f"{value!r}", f"a number: {shape.parameters[key]}"))
+        if key in shape.defaults and not _fits(value, shape.defaults[key]):
+            count = len(shape.defaults[key]) if isinstance(shape.defaults[key], tuple) else 1
+            allowed = f"must be {'a number' if count == 1 else f'{count} numbers'}: {shape.parameters[key]}"
+            problems.append(Problem(key, f"{value!r}"[:60], allowed))
     if problems:
         raise OptionError(f"shape {name}", problems)
     return shape.make(**parameters)
@@ -95,12 +92,18 @@ def parse_shape(text: str) -> Mesh:
     return make_shape(name, **parameters)
 
 
-def _number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value has the form of a parameter's default: one number, or as many as it has."""
+    if isinstance(default, tuple):
+        return isinstance(value, list | tuple) and len(value) == len(default) and all(_fits(x, 0.0) for x in value)
+    if value is None:
+        return default is None
+    if isinstance(value, bool | str | bytes | list | tuple):
         return False
-    return not isinstance(value, bool | str | bytes)
+    try:
+        return bool(abs(float(value)) < 1e300)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _rod_volume(radius: float, height: float, rounding: float) -> float:

@@ -37,7 +37,9 @@ class Material:
             *_above_zero("density", self.density, "[kg/m^3]; water 1000"),
         ]
         if not is_finite(self.friction) or self.friction < 0:
-            problems.append(Problem("friction", f"{self.friction!r}", "0 or more; rubber on most things 0.5 to 1"))
+            problems.append(
+                Problem("friction", f"{self.friction!r}", "must be 0 or more; rubber on most things 0.5 to 1")
+            )
         if problems:
             raise MaterialError("material", problems)
         _to_floats(self)
@@ -107,7 +109,7 @@ class ContactLimits:
 def _poisson_problems(value: Any) -> list[Problem]:
     if is_finite(value) and 0.0 < value < 0.5:
         return []
-    allowed = "between 0 and 0.5, both excluded"
+    allowed = "must lie between 0 and 0.5, both excluded"
     if is_finite(value) and value >= 0.5:
         allowed += "; 0.5 is incompressible, which a finite stiffness cannot express: use 0.49"
     elif is_finite(value) and value <= 0.0:
@@ -120,7 +122,7 @@ def _above_zero(name: str, value: Any, meaning: str) -> list[Problem]:
         return []
     if is_finite(value) and value > 0:
         return []
-    return [Problem(name, f"{value!r}", f"a finite number above 0: {meaning}")]
+    return [Problem(name, f"{value!r}", f"must be a finite number above 0: {meaning}")]
 
 
 def is_finite(value: Any) -> bool:

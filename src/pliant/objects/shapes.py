@@ -18,14 +18,17 @@ __all__ = ["banana", "bottle", "box", "cup", "cylinder", "disc", "sphere", "toru
 Floats = NDArray[np.float64]
 
 MOST_FACES = 1_000_000
+SHORTEST, LONGEST = 1e-6, 100.0  # [m] of any length of a shape
 
 
 def torus(major: float = 0.035, minor: float = 0.015, *, edge: float | None = None) -> Mesh:
     """A ring: a circle of radius ``minor`` carried round the z axis at radius ``major``."""
     _positive("torus", major=major, minor=minor)
     _below("torus", "minor", minor, "major", major)
-    edge = _edge("torus", edge, 2 * (major + minor), 4 * np.pi**2 * major * minor)
-    return revolve([arc((major, 0.0), minor, 0.0, 360.0)], min(edge, 1.2 * minor), name="torus")
+    area = 4 * np.pi**2 * major * minor
+    edge = min(_edge("torus", edge, 2 * (major + minor), area), 1.2 * minor)
+    _edge("torus", edge, edge, area)
+    return revolve([arc((major, 0.0), minor, 0.0, 360.0)], edge, name="torus")
 
 
 def sphere(radius: float = 0.03, *, edge: float | None = None) -> Mesh:
@@ -290,14 +293,13 @@ def _square(columns: int, rows: int) -> tuple[Floats, NDArray[np.int64]]:
 def _positive(name: str, **lengths: float) -> None:
     problems = []
     for parameter, value in lengths.items():
+        low, high, unit = (1e-3, 1e3, "") if parameter == "taper" else (SHORTEST, LONGEST, " m")
         try:
-            fine = bool(np.isfinite(value) and value > 0)
-        except TypeError:
+            fine = bool(low <= value <= high)
+        except (TypeError, ValueError):
             fine = False
         if not fine:
-            problems.append(
-                Problem(parameter, f"{value!r}", "a finite number above 0" + ("" if parameter == "taper" else " [m]"))
-            )
+            problems.append(Problem(parameter, f"{value!r}", f"must be a number from {low:g} to {high:g}{unit}"))
     if problems:
         raise OptionError(f"shape {name}", problems)
 
@@ -309,13 +311,13 @@ def _below(name: str, parameter: str, value: float, limit_name: str, limit: floa
 
 def _edge(name: str, edge: float | None, size: float, area: float) -> float:
     """The wished edge, a fortieth of ``size`` where none is given."""
-    if edge is None:
-        return size / 40.0
-    _positive(name, edge=edge)
-    faces = area / (np.sqrt(3.0) / 4.0 * edge**2)
+    if edge is not None:
+        _positive(name, edge=edge)
+    wished = size / 40.0 if edge is None else edge
+    faces = area / (np.sqrt(3.0) / 4.0 * wished**2)
     if faces > MOST_FACES:
         least = float(np.sqrt(area / (np.sqrt(3.0) / 4.0 * MOST_FACES)))
-        raise OptionError(
-            f"shape {name}", Problem("edge", f"{edge} m makes about {faces:.2g} faces", f"{least:.2g} m or more")
-        )
-    return edge
+        what = f"triangles of {wished:.3g} m make about {faces:.2g} faces"
+        allowed = f"at most {MOST_FACES}: an edge of {least:.2g} m or more, or a shape that is less thin"
+        raise OptionError(f"shape {name}", Problem("edge", what, allowed))
+    return wished

@@ -15,7 +15,7 @@ from pliant.objects.mesh import Mesh
 from pliant.objects.shells import arrange_shells
 from pliant.objects.topology import Edges, edges_of, holes_of, pinched_vertices, winding_of
 
-__all__ = ["MAX_FACES", "MendedMesh", "MeshReport", "check_mesh", "mend_mesh"]
+__all__ = ["MAX_FACES", "MendedMesh", "MeshReport", "check_mesh", "check_size", "mend_mesh"]
 
 MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this a thing that a hand should hold is in other units
@@ -143,6 +143,12 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     return MendedMesh(mesh, report)
 
 
+def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST) -> Mesh:
+    """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``."""
+    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest))
+    return mesh
+
+
 def _refuse(name: str, problems: list[Problem]) -> None:
     if problems:
         raise MeshError(name, problems)
@@ -161,24 +167,25 @@ def _broken_numbers(mesh: Mesh) -> list[Problem]:
     return []
 
 
-def _wrong_size(mesh: Mesh) -> list[Problem]:
+def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST) -> list[Problem]:
     used = mesh.corners.reshape(-1, 3)
     size = float(np.ptp(used, axis=0).max())
-    if size > LARGEST:
+    if size > largest:
         return [
             Problem(
                 "size",
                 f"{size:.4g} m across",
-                f"at most {LARGEST:g} m: its coordinates are almost surely millimetres; scale by 0.001 "
+                f"at most {largest:g} m: its coordinates are almost surely millimetres; scale by 0.001, in a task "
+                f"file with 'scale: 0.001' "
                 f"({1e-3 * size:.3g} m then)",
             )
         ]
-    if 0 < size < SMALLEST:
+    if 0 < size < smallest:
         return [
             Problem(
                 "size",
                 f"{size:.3g} m across",
-                f"at least {SMALLEST:g} m: its coordinates are almost surely in a larger unit; scale by 1000 "
+                f"at least {smallest:g} m: its coordinates are almost surely in a larger unit; scale by 1000 "
                 f"({1e3 * size:.3g} m then)",
             )
         ]
@@ -197,8 +204,10 @@ def _untidy(mesh: Mesh) -> list[Problem]:
 
 
 def _branches(mesh: Mesh, edges: Edges) -> list[Problem]:
-    """Edges with more than two faces, and points where two fans of faces meet."""
+    """Edges with more than two faces, and points where two fans of faces meet (but not two holes: those are holes)."""
     problems = []
+    on_rim = np.zeros(len(mesh.vertices), dtype=bool)
+    on_rim[edges.ends[edges.count == 1].reshape(-1)] = True
     bad = np.flatnonzero(edges.count > 2)
     if len(bad):
         place = mesh.vertices[edges.ends[bad[0]]].mean(axis=0)
@@ -209,7 +218,7 @@ def _branches(mesh: Mesh, edges: Edges) -> list[Problem]:
                 "every edge may have two faces; part the touching places, or join them into one body",
             )
         )
-    elif len(pinched := pinched_vertices(mesh.faces, edges)):
+    elif len(pinched := [v for v in pinched_vertices(mesh.faces, edges).tolist() if not on_rim[v]]):
         problems.append(
             Problem(
                 f"vertex {pinched[0]} at {at(mesh.vertices[pinched[0]])}",

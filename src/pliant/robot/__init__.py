@@ -12,6 +12,7 @@ from pliant.robot.description import (
     Pose,
     Preshape,
     TactileArray,
+    Vector3,
 )
 from pliant.robot.model import Robot, load_robot
 from pliant.robot.modules import PALM_FRAME, Arm, Hand, read_arm, read_hand, tip_frame
@@ -45,6 +46,7 @@ __all__ = [
     "Robot",
     "TactileArray",
     "Urdf",
+    "Vector3",
     "assemble",
     "cell_layout",
     "link_mesh",

@@ -24,9 +24,13 @@ __all__ = [
     "Pose",
     "Preshape",
     "TactileArray",
+    "Vector3",
 ]
 
-Vector3 = tuple[float, float, float]
+Length = Annotated[float, Field(ge=-100.0, le=100.0)]
+"""A coordinate within a machine or its surroundings [m]."""
+Vector3 = tuple[Length, Length, Length]
+"""A place or direction; nothing here is further than 100 m away."""
 Name = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -35,7 +39,7 @@ class Pose(Document):
     """A pose as people write it: position [m] and roll, pitch, yaw [deg], or a quaternion w x y z."""
 
     position: Vector3 = (0.0, 0.0, 0.0)
-    rpy_deg: Vector3 | None = None
+    rpy_deg: tuple[float, float, float] | None = None
     quaternion: tuple[float, float, float, float] | None = None
 
     @model_validator(mode="after")
@@ -110,7 +114,7 @@ class Preshape(Document):
     name: Name
     open: dict[str, float]
     closed: dict[str, float]
-    fingers: tuple[Name, ...] | None = None
+    fingers: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
 
     @model_validator(mode="after")
     def _same_joints(self) -> Preshape:
@@ -127,6 +131,12 @@ class Bend(Document):
     start: Annotated[float, Field(ge=0)]
     end: Positive
     radius: Positive
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bend:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end:g} must lie beyond start {self.start:g}")
+        return self
 
 
 class TactileArray(Document):

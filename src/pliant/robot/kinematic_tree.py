@@ -33,23 +33,26 @@ def build_model(urdf: Urdf, T_world_base: pin.SE3) -> pin.Model:
     links = {link.name: link for link in urdf.links}
 
     def add_link(name: str, joint_id: int, T_joint_link: pin.SE3, parent_frame: int) -> None:
-        frame = pin.Frame(name, joint_id, parent_frame, T_joint_link, pin.BODY)
-        frame_id = model.addFrame(frame, False)
+        frame_id = model.addFrame(pin.Frame(name, joint_id, parent_frame, T_joint_link, pin.BODY), False)
         inertial = links[name].inertial
         if inertial is not None:
             model.appendBodyToJoint(joint_id, _inertia(inertial), T_joint_link * inertial.T_link_centre)
-        for joint in children.get(name, ()):
-            T = T_joint_link * joint.T_parent_joint
-            if joint.moves:
-                limits = (np.array([value]) for value in (joint.effort, joint.velocity, joint.lower, joint.upper))
-                child_id = model.addJoint(joint_id, _joint_model(joint), T, joint.name, *limits)
-                child_frame = model.addJointFrame(child_id, frame_id)
-                add_link(joint.child, child_id, pin.SE3.Identity(), child_frame)
-            else:
-                fixed = pin.Frame(joint.name, joint_id, frame_id, T, pin.FIXED_JOINT)
-                add_link(joint.child, joint_id, T, model.addFrame(fixed, False))
+        below = reversed(children.get(name, ()))
+        waiting.extend((joint, joint_id, T_joint_link * joint.T_parent_joint, frame_id) for joint in below)
 
+    # A stack instead of recursion: a chain may be longer than Python allows. Joints still appear depth first, as
+    # Pinocchio's tables of subtrees need them.
+    waiting: list[tuple[Joint, int, pin.SE3, int]] = []
     add_link(urdf.root, 0, T_world_base, 0)
+    while waiting:
+        joint, joint_id, T, frame_id = waiting.pop()
+        if joint.moves:
+            limits = (np.array([value]) for value in (joint.effort, joint.velocity, joint.lower, joint.upper))
+            child_id = model.addJoint(joint_id, _joint_model(joint), T, joint.name, *limits)
+            add_link(joint.child, child_id, pin.SE3.Identity(), model.addJointFrame(child_id, frame_id))
+        else:
+            fixed = pin.Frame(joint.name, joint_id, frame_id, T, pin.FIXED_JOINT)
+            add_link(joint.child, joint_id, T, model.addFrame(fixed, False))
     return model
 
 

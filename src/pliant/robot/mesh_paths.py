@@ -29,13 +29,17 @@ class MeshPaths:
         """The file, or ValueError with the reason in words."""
         if not filename:
             raise ValueError("mesh without filename")
-        if filename.startswith("package://"):
-            return self._in_package(unquote(filename.removeprefix("package://")), filename)
-        if "://" in filename and not filename.startswith("file://"):
-            raise ValueError(
-                f"'{filename}' is not a file; allowed: package://name/path, file://path or a relative path"
-            )
-        return self._in_folder(unquote(filename.removeprefix("file://")), filename)
+        if len(filename) > 1000:
+            raise ValueError(f"'{filename[:60]}...' is {len(filename)} characters long; that is no file name")
+        try:
+            if filename.startswith("package://"):
+                return self._in_package(unquote(filename.removeprefix("package://")), filename)
+            if "://" in filename and not filename.startswith("file://"):
+                allowed = "package://name/path, file://path or a relative path"
+                raise ValueError(f"'{filename}' is not a file; allowed: {allowed}")
+            return self._in_folder(unquote(filename.removeprefix("file://")), filename)
+        except (OSError, RuntimeError) as bad:
+            raise ValueError(f"'{filename}' cannot be looked up: {getattr(bad, 'strerror', None) or bad}") from None
 
     def _in_package(self, rest: str, filename: str) -> Path:
         package, _, inner = rest.partition("/")

@@ -147,7 +147,7 @@ class Robot:
         """Uniform within the limits; -pi..pi for joints without limits."""
         lower = np.where(np.isfinite(self.lower), self.lower, -np.pi)
         upper = np.where(np.isfinite(self.upper), self.upper, np.pi)
-        return rng.uniform(lower, upper)
+        return lower + (upper - lower) * rng.random(self.dof)
 
     def within_limits(self, q: Vector, *, tolerance: float = 0.0) -> bool:
         return bool(np.all(q >= self.lower - tolerance) and np.all(q <= self.upper + tolerance))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from pliant.errors import Problem, RobotError, unknown_name
+from pliant.errors import Problem, RobotError, closest, unknown_name
 from pliant.robot.mesh_paths import MeshPaths
 from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.xml import Element, parse_xml, read_xml
@@ -17,6 +17,18 @@ from pliant.robot.xml import Element, parse_xml, read_xml
 __all__ = ["parse_urdf", "read_urdf"]
 
 KINDS = (*MOVING, "fixed")
+HUGE = 1e9
+MAX_JOINTS, MAX_LINKS = 200, 2000
+"""Beyond these a model would take gigabytes (some of Pinocchio's tables grow with the cube of the joints)."""
+# Elements that other programs put into a URDF; passed over without a word.
+FOREIGN = ("gazebo", "transmission", "sensor", "plugin", "mujoco", "drake", "ros2_control")
+KNOWN = {
+    "robot": ("link", "joint", "material", *FOREIGN),
+    "link": ("inertial", "visual", "collision", "contact", "self_collision_checking", *FOREIGN),
+    "joint": (
+        "origin", "parent", "child", "axis", "limit", "mimic", "dynamics", "calibration", "safety_controller", *FOREIGN,
+    ),
+}  # fmt: skip
 
 
 def read_urdf(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Urdf:
@@ -45,6 +57,7 @@ class _Reader:
         self.source = source
         self.paths = paths
         self.problems: list[Problem] = []
+        self.notes: list[str] = []
         self.materials: dict[str, tuple[float, float, float, float]] = {}
 
     def urdf(self) -> Urdf:
@@ -53,17 +66,39 @@ class _Reader:
                 self.source,
                 Problem(f"line {self.root.line}", f"the root element is <{self.root.tag}>", "expected <robot>"),
             )
+        self._check_tags()
         for element in self.root.all("material"):
             self._material(element)
         links = [self._link(element) for element in self.root.all("link")]
         joints = [self._joint(element) for element in self.root.all("joint")]
+        moving = sum(joint.kind in MOVING for joint in joints)
         if not links:
             self._problem(self.root, "robot", "has no link", "a robot is at least one <link>")
+        elif moving > MAX_JOINTS or len(links) > MAX_LINKS:
+            what = f"has {len(links)} links and {moving} moving joints"
+            self._problem(self.root, "robot", what, f"at most {MAX_LINKS} links and {MAX_JOINTS} moving joints")
         else:
             self._check_tree(links, joints)
         if self.problems:
             raise RobotError(self.source, self.problems)
-        return Urdf(self.root.attributes.get("name", "robot"), tuple(links), tuple(joints), self.source)
+        return Urdf(
+            self.root.attributes.get("name", "robot"), tuple(links), tuple(joints), self.source, tuple(self.notes)
+        )
+
+    def _check_tags(self) -> None:
+        """Refuse a xacro that was never expanded; mention elements that nobody knows."""
+        for element in (self.root, *self.root.children):
+            macro = element.tag.startswith("xacro:") or any("${" in value for value in element.attributes.values())
+            if macro:
+                what = f"<{element.tag}> belongs to xacro, the macro language"
+                self._problem(element, "robot", what, "expand it first: xacro robot.urdf.xacro > robot.urdf")
+                raise RobotError(self.source, self.problems)
+            for child in element.children if element.tag in KNOWN else ():
+                known = KNOWN[element.tag]
+                if child.tag not in known and ":" not in child.tag and len(self.notes) < 20:
+                    near = closest(child.tag, known, 1)
+                    hint = f"; closest: <{near[0]}>" if near else ""
+                    self.notes.append(f"line {child.line}: <{child.tag}> is not known here and is passed over{hint}")
 
     # -- elements ------------------------------------------------------------------------------------------------
 
@@ -94,8 +129,8 @@ class _Reader:
             ends.append(link)
         axis_element = element.first("axis")
         axis = self._vector(axis_element, "xyz", 3, (1.0, 0.0, 0.0), where)
-        length = float(np.linalg.norm(axis))
-        if length < 1e-9:
+        length = math.hypot(*axis)
+        if not 1e-9 < length < 1e9:
             if kind != "fixed":
                 what = f"axis {_text(axis)} has no direction"
                 self._problem(axis_element or element, where, what, "give a unit vector")
@@ -137,6 +172,10 @@ class _Reader:
             return -math.inf, math.inf, velocity, effort
         lower = self._number(limit, "lower", 0.0, where)
         upper = self._number(limit, "upper", 0.0, where)
+        if lower == upper:
+            self.notes.append(
+                f"joint '{element.attributes.get('name', '')}' cannot move: both its limits are {lower:g}"
+            )
         if lower > upper:
             self._problem(limit or element, where, f"lower limit {lower:g} is above upper limit {upper:g}", "swap them")
         return lower, upper, velocity, effort
@@ -251,6 +290,9 @@ class _Reader:
         if not all(math.isfinite(value) for value in values):
             self._problem(element, where, f'{key}="{text[:60]}" is not finite', "give finite numbers")
             return fallback
+        if any(abs(value) > HUGE for value in values):
+            self._problem(element, where, f'{key}="{text[:60]}" is absurdly large', f"at most {HUGE:g} (SI units)")
+            return fallback
         return values
 
     def _problem(self, element: Element, where: str, what: str, allowed: str = "") -> None:
@@ -296,17 +338,18 @@ class _Reader:
             shown = ", ".join(roots[:6]) + (", ..." if len(roots) > 6 else "")
             what = f"{len(roots)} links are nobody's child ({shown})"
             self._problem(self.root, "tree", what, "a robot is one tree: join them with joints")
+        cleared: set[str] = set()
         for start in names:
-            seen = [start]
-            while seen[-1] in parents:
-                link = parents[seen[-1]].parent
-                if link in seen:
-                    loop = seen[seen.index(link) :]
-                    if start == min(loop):
-                        chain = " -> ".join([*reversed(loop), loop[-1]])
-                        self._problem(self.root, "tree", f"the links form a loop: {chain}", "cut it at one joint")
+            seen = {start: None}
+            while (link := next(reversed(seen))) in parents and link not in cleared:
+                above = parents[link].parent
+                if above in seen:
+                    chain = list(seen)[list(seen).index(above) :]
+                    shown = " -> ".join([*reversed(chain), chain[-1]])
+                    self._problem(self.root, "tree", f"the links form a loop: {shown}", "cut it at one joint")
                     break
-                seen.append(link)
+                seen[above] = None
+            cleared |= seen.keys()
 
     def _check_followers(self, joints: list[Joint], lines: dict[str, Element]) -> None:
         moving = {joint.name: joint for joint in joints if joint.moves}
@@ -315,7 +358,7 @@ class _Reader:
                 continue
             where = f"joint '{joint.name}', mimic"
             if joint.mimic.joint not in moving:
-                missing = unknown_name("moving joint", joint.mimic.joint, [n for n in moving if n != joint.name])
+                missing = unknown_name("other moving joint", joint.mimic.joint, [n for n in moving if n != joint.name])
                 self._problem(lines[joint.name], where, missing.what, missing.allowed)
                 continue
             seen = [joint.name]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pliant.errors import OptionError
 from pliant.viewer.drawables import Drawable
 
 __all__ = ["Camera", "look_at", "render", "save_png"]
@@ -87,8 +88,11 @@ def save_png(image: NDArray[np.uint8], path: str | Path) -> Path:
     from PIL import Image
 
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(image).save(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(path)
+    except OSError as bad:
+        raise OptionError(str(path), f"the picture cannot be written: {bad.strerror or bad}") from None
     return path
 
 
