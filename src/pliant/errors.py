@@ -1,7 +1,7 @@
 """Errors a user can act on.
 
-Every error says *what* is wrong, *where* (file and field), and what would be *allowed*. The facts travel in ``args``, so an
-error raised in a worker process arrives whole. Raise for a broken question; an unwelcome answer (no plan, not
+Every error says *what* is wrong, *where* (file and field), and what would be *allowed*. The facts travel in ``args``,
+so an error raised in a worker process arrives whole. Raise for a broken question; an unwelcome answer (no plan, not
 reachable, infeasible) is a result with a status, never an exception.
 """
 

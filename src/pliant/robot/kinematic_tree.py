@@ -1,7 +1,7 @@
 """From a `Urdf` to a Pinocchio model: one number per moving joint, placements exact, order as in the file.
 
-Pinocchio's own reader is not used: it sorts joints by name, stores a continuous joint as a cosine and a sine, and refuses
-a follower that sorts before its master (SPEC 3). Everything after construction is Pinocchio's.
+Pinocchio's own reader is not used: it sorts joints by name, stores a continuous joint as a cosine and a sine, and
+refuses a follower that sorts before its master (SPEC 3). Everything after construction is Pinocchio's.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def load_robot(
 class Robot:
     """A tree of links moved by ``dof`` independent joints.
 
-    Joint vectors ``q`` hold one number per independent joint, in the order of ``joint_names``: radians or metres, also for
-    continuous joints. Followers (mimic joints) do not appear in ``q``; they are carried along by
+    Joint vectors ``q`` hold one number per independent joint, in the order of ``joint_names``: radians or metres, also
+    for continuous joints. Followers (mimic joints) do not appear in ``q``; they are carried along by
     ``q_full = fold @ q + fold_offset``, and Jacobians come folded: ``J = J_full @ fold``. (SPEC 5.1)
 
     ``model`` and ``data`` are Pinocchio's, with one coordinate per moving joint (followers included). The methods that
@@ -85,7 +85,7 @@ class Robot:
             self.velocity_limits[i] = min(self.velocity_limits[i], own.velocity / abs(multiplier))
             if own.mimic is None:
                 self.effort_limits[i] = own.effort
-        for i in np.flatnonzero(self.lower > self.upper):
+        for i in np.flatnonzero(self.lower > self.upper).tolist():
             what = f"the limits of its followers leave it no range ({self.lower[i]:g} .. {self.upper[i]:g})"
             raise RobotError(
                 self.urdf.source, Problem(f"joint '{self.joint_names[i]}'", what, "widen the followers' limits")

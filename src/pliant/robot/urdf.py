@@ -157,7 +157,7 @@ def _origin(T: pin.SE3) -> str:
 
 
 def _rpy(R: np.ndarray) -> tuple[float, float, float]:
-    """Roll, pitch, yaw that give R back to rounding, at a pitch of 90 degrees too (where asin would lose half the digits)."""
+    """Roll, pitch, yaw that give R back to rounding, also at a pitch of 90 degrees (asin would lose digits)."""
     yaw = math.atan2(R[1, 0], R[0, 0])
     s, c = math.sin(yaw), math.cos(yaw)
     pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
@@ -205,7 +205,8 @@ def _joint_xml(joint: Joint, followers: bool) -> list[str]:
     kind = "revolute" if joint.kind == "continuous" and not followers else joint.kind
     lines = [
         f'  <joint name={quoteattr(joint.name)} type="{kind}">',
-        f"    <parent link={quoteattr(joint.parent)}/><child link={quoteattr(joint.child)}/>{_origin(joint.T_parent_joint)}",
+        f"    <parent link={quoteattr(joint.parent)}/><child link={quoteattr(joint.child)}/>",
+        f"    {_origin(joint.T_parent_joint)}",
     ]
     if joint.moves:
         finite = {

@@ -24,8 +24,8 @@ def read_urdf(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> U
 
     Args:
         path: the file.
-        package_dirs: folders in which ``package://name/...`` looks for ``name``. The folder of the file, and the package
-            the file itself lies in, are always looked at; nothing outside these is ever opened.
+        package_dirs: folders in which ``package://name/...`` looks for ``name``. The folder of the file, and the
+            package the file itself lies in, are always looked at; nothing outside these is ever opened.
     """
     path = Path(path)
     return _Reader(read_xml(path), str(path), MeshPaths(path.resolve().parent, package_dirs)).urdf()
@@ -94,10 +94,12 @@ class _Reader:
             ends.append(link)
         axis_element = element.first("axis")
         axis = self._vector(axis_element, "xyz", 3, (1.0, 0.0, 0.0), where)
-        if kind in MOVING and not np.linalg.norm(axis) > 1e-9:
-            self._problem(axis_element or element, where, f"axis {_text(axis)} has no direction", "give a unit vector")
-            axis = (1.0, 0.0, 0.0)
         length = float(np.linalg.norm(axis))
+        if length < 1e-9:
+            if kind != "fixed":
+                what = f"axis {_text(axis)} has no direction"
+                self._problem(axis_element or element, where, what, "give a unit vector")
+            axis, length = (1.0, 0.0, 0.0), 1.0
         axis = tuple(value / length for value in axis)
         lower, upper, velocity, effort = self._limits(element, kind, where)
         dynamics = element.first("dynamics")

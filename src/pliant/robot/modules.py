@@ -1,0 +1,195 @@
+"""Arms and hands as modules: a description bound to its URDF, every name in it checked. (SPEC 3)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.documents import read_document, resolve_inside
+from pliant.errors import DescriptionError, Problem, unknown_name
+from pliant.robot.description import ArmDescription, HandDescription, Preshape
+from pliant.robot.model import Robot
+from pliant.robot.urdf import Joint, Link, Urdf
+from pliant.robot.urdf_reading import read_urdf
+
+__all__ = ["PALM_FRAME", "Arm", "Hand", "read_arm", "read_hand", "tip_frame"]
+
+PALM_FRAME = "palm_frame"
+
+
+def tip_frame(finger: str) -> str:
+    """Name of the frame at a finger's tip; it and `PALM_FRAME` are added to every hand's tree as massless links."""
+    return f"tip_of_{finger}"
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A hand description together with the robot it describes."""
+
+    description: HandDescription
+    robot: Robot
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    def q_open(self, preshape: str | Preshape) -> NDArray[np.float64]:
+        """Joint vector of the hand, open in this preshape."""
+        return self.robot.q(self.preshape(preshape).open)
+
+    def q_closed(self, preshape: str | Preshape) -> NDArray[np.float64]:
+        """Joint vector of the hand, closed in this preshape."""
+        return self.robot.q(self.preshape(preshape).closed)
+
+    def preshape(self, name: str | Preshape) -> Preshape:
+        if isinstance(name, Preshape):
+            return name
+        known = {preshape.name: preshape for preshape in self.description.preshapes}
+        if name not in known:
+            raise DescriptionError(self.name, unknown_name("preshape", name, known))
+        return known[name]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm description together with the robot it describes."""
+
+    description: ArmDescription
+    robot: Robot
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def q_home(self) -> NDArray[np.float64]:
+        """Joint vector of the rest position."""
+        return self.robot.q(self.description.home)
+
+
+Description = TypeVar("Description", HandDescription, ArmDescription)
+
+
+def read_hand(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Hand:
+    """Read a hand description (YAML) and its URDF; every mismatch between the two is reported at once."""
+    description, urdf = _read(Path(path), HandDescription, package_dirs)
+    robot = Robot(urdf)
+    _raise_if(path, [*_hand_problems(description, robot), *_servo_problems(description, robot)])
+    return Hand(description, Robot(_with_frames(urdf, description)))
+
+
+def read_arm(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Arm:
+    """Read an arm description (YAML) and its URDF."""
+    description, urdf = _read(Path(path), ArmDescription, package_dirs)
+    robot = Robot(urdf)
+    problems = [*_joint_problems("home", description.home, robot), *_servo_problems(description, robot)]
+    if description.flange not in robot.link_names:
+        problems.append(unknown_name("link", description.flange, robot.link_names, where="flange"))
+    _raise_if(path, problems)
+    return Arm(description, robot)
+
+
+def _read(path: Path, schema: type[Description], package_dirs: Iterable[str | Path]) -> tuple[Description, Urdf]:
+    description = read_document(path, schema, error=DescriptionError)
+    urdf = resolve_inside(path.parent, description.urdf, source=str(path), where="urdf")
+    folders: list[str | Path] = [
+        resolve_inside(path.parent, folder, source=str(path), where=f"packages[{i}]")
+        for i, folder in enumerate(description.packages)
+    ]
+    return description, read_urdf(urdf, package_dirs=[*package_dirs, *folders])
+
+
+def _with_frames(urdf: Urdf, hand: HandDescription) -> Urdf:
+    """The tree with the palm frame and the finger tips as links of their own, so that they have poses and Jacobians."""
+    frames = [(PALM_FRAME, hand.palm.link, hand.palm.T_link_palm)]
+    frames += [(tip_frame(f.name), f.links[-1], pin.SE3(np.eye(3), np.array(f.tip))) for f in hand.fingers]
+    return replace(
+        urdf,
+        links=urdf.links + tuple(Link(name) for name, _, _ in frames),
+        joints=urdf.joints + tuple(Joint(f"{name}_joint", "fixed", link, name, T) for name, link, T in frames),
+    )
+
+
+def _raise_if(path: str | Path, problems: list[Problem]) -> None:
+    if problems:
+        raise DescriptionError(str(path), problems)
+
+
+def _hand_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
+    links = robot.link_names
+
+    def missing(where: str, link: str) -> Iterator[Problem]:
+        if link not in links:
+            yield unknown_name("link", link, links, where=where)
+
+    for name in (PALM_FRAME, *(tip_frame(finger.name) for finger in hand.fingers)):
+        if name in links:
+            yield Problem(
+                "urdf", f"the link name '{name}' is reserved for a frame that pliant adds", "rename that link"
+            )
+    yield from missing("mount", hand.mount)
+    if hand.mount in links and hand.mount != robot.urdf.root:
+        yield Problem("mount", f"link '{hand.mount}' is not the root of the URDF", f"the root is '{robot.urdf.root}'")
+    yield from missing("palm.link", hand.palm.link)
+    yield from _unique("fingers", [finger.name for finger in hand.fingers])
+    yield from _unique("preshapes", [preshape.name for preshape in hand.preshapes])
+    yield from _unique("tactile", [array.name for array in hand.tactile])
+    parents = {joint.child: joint.parent for joint in robot.urdf.joints}
+    for i, finger in enumerate(hand.fingers):
+        for link in finger.links:
+            yield from missing(f"fingers[{i}].links", link)
+        for before, after in zip(finger.links, finger.links[1:], strict=False):
+            if after in parents and before in links and not _is_ancestor(before, after, parents):
+                what = f"'{after}' does not come after '{before}' in the tree"
+                yield Problem(f"fingers[{i}].links", what, "list the links from the palm to the tip")
+    for i, preshape in enumerate(hand.preshapes):
+        yield from _joint_problems(f"preshapes[{i}].open", preshape.open, robot)
+        yield from _joint_problems(f"preshapes[{i}].closed", preshape.closed, robot)
+        for name in preshape.fingers or ():
+            if name not in [finger.name for finger in hand.fingers]:
+                yield unknown_name("finger", name, [f.name for f in hand.fingers], where=f"preshapes[{i}].fingers")
+    for i, array in enumerate(hand.tactile):
+        yield from missing(f"tactile[{i}].link", array.link)
+        for row, column in array.missing:
+            if not (0 <= row < array.rows and 0 <= column < array.columns):
+                what = f"cell ({row}, {column}) is outside the array"
+                yield Problem(
+                    f"tactile[{i}].missing", what, f"rows 0..{array.rows - 1}, columns 0..{array.columns - 1}"
+                )
+
+
+def _is_ancestor(before: str, after: str, parents: dict[str, str]) -> bool:
+    link = after
+    while link in parents:
+        link = parents[link]
+        if link == before:
+            return True
+    return False
+
+
+def _unique(where: str, names: list[str]) -> Iterator[Problem]:
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Problem(where, f"the name '{name}' is used {names.count(name)} times", "give each its own name")
+
+
+def _joint_problems(where: str, values: dict[str, float], robot: Robot) -> Iterator[Problem]:
+    for name, value in values.items():
+        if name not in robot.joint_names:
+            yield unknown_name("independent joint", name, robot.joint_names, where=where)
+            continue
+        i = robot.joint_index(name)
+        if not robot.lower[i] - 1e-9 <= value <= robot.upper[i] + 1e-9:
+            allowed = f"allowed: {robot.lower[i]:.4g} .. {robot.upper[i]:.4g}"
+            yield Problem(f"{where}.{name}", f"{value:g} is outside the joint's limits", allowed)
+
+
+def _servo_problems(description: HandDescription | ArmDescription, robot: Robot) -> Iterator[Problem]:
+    for name in description.servos:
+        if name not in robot.joint_names:
+            yield unknown_name("independent joint", name, robot.joint_names, where="servos")

@@ -1,0 +1,1 @@
+"""Makers of the shipped robots: link surfaces from parameters, trees from published dimensions."""
