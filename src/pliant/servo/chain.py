@@ -20,7 +20,8 @@ class Chain:
     """Joints from the root to a frame. c joints (followers included), n coordinates that move them.
 
     Attributes:
-        placements: (c+1) x 12: each joint in the one before it at zero, then the frame in the last; rotation row by row.
+        placements: (c+1) x 12: each joint in the one before it at zero, then the frame in the last; rotation row by
+            row.
         axes: c x 3, unit, in the joint's own frame.
         slides: c; whether the joint is prismatic.
         column: c; which of the n coordinates moves the joint.

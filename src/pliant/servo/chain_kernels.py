@@ -1,7 +1,7 @@
 """Levenberg-Marquardt on a chain, compiled: forward kinematics, Jacobian, damped step, restarts.
 
-Pinocchio through Python costs a few microseconds a call, most of it the call itself; a solve needs dozens. What comes out
-of here is always verified by Pinocchio (`inverse`), and these kinematics are tested against it.
+Pinocchio through Python costs a few microseconds a call, most of it the call itself; a solve needs dozens. What comes
+out of here is always verified by Pinocchio (`inverse`), and these kinematics are tested against it.
 """
 
 from __future__ import annotations
@@ -70,9 +70,21 @@ def chain_kinematics(
             b00, b01, b02 = k + ux * ux * v, ux * uy * v - uz * s, ux * uz * v + uy * s
             b10, b11, b12 = uy * ux * v + uz * s, k + uy * uy * v, uy * uz * v - ux * s
             b20, b21, b22 = uz * ux * v - uy * s, uz * uy * v + ux * s, k + uz * uz * v
-            r00, r01, r02 = a00 * b00 + a01 * b10 + a02 * b20, a00 * b01 + a01 * b11 + a02 * b21, a00 * b02 + a01 * b12 + a02 * b22
-            r10, r11, r12 = a10 * b00 + a11 * b10 + a12 * b20, a10 * b01 + a11 * b11 + a12 * b21, a10 * b02 + a11 * b12 + a12 * b22
-            r20, r21, r22 = a20 * b00 + a21 * b10 + a22 * b20, a20 * b01 + a21 * b11 + a22 * b21, a20 * b02 + a21 * b12 + a22 * b22
+            r00, r01, r02 = (
+                a00 * b00 + a01 * b10 + a02 * b20,
+                a00 * b01 + a01 * b11 + a02 * b21,
+                a00 * b02 + a01 * b12 + a02 * b22,
+            )
+            r10, r11, r12 = (
+                a10 * b00 + a11 * b10 + a12 * b20,
+                a10 * b01 + a11 * b11 + a12 * b21,
+                a10 * b02 + a11 * b12 + a12 * b22,
+            )
+            r20, r21, r22 = (
+                a20 * b00 + a21 * b10 + a22 * b20,
+                a20 * b01 + a21 * b11 + a22 * b21,
+                a20 * b02 + a21 * b12 + a22 * b22,
+            )
         work[i, 3], work[i, 4], work[i, 5] = px, py, pz
     T[0], T[1], T[2], T[3], T[4], T[5], T[6], T[7], T[8] = r00, r01, r02, r10, r11, r12, r20, r21, r22
     T[9], T[10], T[11] = px, py, pz
@@ -177,9 +189,10 @@ def search(
 ) -> tuple[int, int, float]:
     """Levenberg-Marquardt from one start after another until one arrives.   (SPEC 5.7)
 
-    Start 0 is ``x``; the others fill the joint ranges evenly (an additive sequence on the generalised golden ratio), the
-    same ones every time. The damping is ``gain`` times the cost E = e^T W e / 2 (Chan and Lawrence 1988; Sugihara 2011):
-    strong far away and at dead ends, gone at the answer. Coordinates at a limit that the step would push further out stay.
+    Start 0 is ``x``; the others fill the joint ranges evenly (an additive sequence on the generalised golden ratio),
+    the same ones every time. The damping is ``gain`` times the cost E = e^T W e / 2 (Chan and Lawrence 1988; Sugihara
+    2011): strong far away and at dead ends, gone at the answer. Coordinates at a limit that the step would push
+    further out stay.
 
     Returns:
         (start that arrived or -1, iterations used, cost of ``best``). ``best`` holds the answer, or the closest found.
@@ -236,10 +249,9 @@ def search(
             damped_step(J, e, weights, gain * cost + 1e-12, frozen, A, dx)
             stuck = False
             for i in range(n):
-                if (x[i] >= upper[i] and dx[i] > 0.0) or (x[i] <= lower[i] and dx[i] < 0.0):
-                    if not turns[i] or upper[i] - lower[i] < TWO_PI:
-                        frozen[i] = True
-                        stuck = True
+                outwards = (x[i] >= upper[i] and dx[i] > 0.0) or (x[i] <= lower[i] and dx[i] < 0.0)
+                if outwards and not (turns[i] and upper[i] - lower[i] >= TWO_PI):
+                    frozen[i] = stuck = True
             if stuck:
                 damped_step(J, e, weights, gain * cost + 1e-12, frozen, A, dx)
             for i in range(n):

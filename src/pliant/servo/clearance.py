@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Obstacle:
-    """A thing to keep away from: a Coal geometry (see `obstacle_box` and the like) and its pose in the world."""
+    """A thing to keep away from: a Coal geometry (`box`, `sphere`, `cylinder`, `triangles`, `convex_hull` make one)
+    and its pose in the world.
+    """
 
     name: str
     geometry: Any
@@ -60,8 +62,9 @@ class _Body:
 class Clearance:
     """Distances between links and obstacles, by Coal.   (SPEC 5.5)
 
-    As rows for the ``qp`` solver they are velocity dampers: a link nearer than ``influence`` may approach no faster than
-    ``rate (d - distance)``, so it comes to rest at the keep-out distance, and is pushed out where it starts inside.
+    As rows for the ``qp`` solver they are velocity dampers: a link nearer than ``influence`` may approach no faster
+    than ``rate (d - distance)``, so it comes to rest at the keep-out distance, and is pushed out where it starts
+    inside.
 
     Meshes of links are replaced by their convex hulls: on the safe side, and quick.
 
@@ -107,6 +110,7 @@ class Clearance:
             for name in (first, second):
                 bodies.setdefault(name, self._link_bodies(name))
             self._pairs += [(a, b) for a in bodies[first] for b in bodies[second]]
+        self._spheres = _SpherePairs(self._pairs)
         self._support = {name: self._carriers(name) for name in bodies}
         self._request, self._result = coal.DistanceRequest(), coal.DistanceResult()
 
@@ -177,8 +181,6 @@ class Clearance:
         """Pairs whose bounding spheres are nearer than ``within``."""
         if not self._pairs:
             return
-        if not hasattr(self, "_spheres"):
-            self._spheres = _SpherePairs(self._pairs)
         for i in np.flatnonzero(self._spheres.gaps(self.frames) <= within):
             yield self._pairs[i]
 
@@ -228,8 +230,3 @@ def _body(name: str, frame: int, T: pin.SE3, geometry: Any) -> _Body:
     geometry.computeLocalAABB()
     centre = T.act(np.asarray(geometry.aabb_center).copy())
     return _Body(name, frame, pin.SE3(T), geometry, centre, float(geometry.aabb_radius))
-
-
-def obstacles_from(geometries: Mapping[str, tuple[Any, pin.SE3]]) -> list[Obstacle]:
-    """Obstacles from a mapping of names to (geometry, pose)."""
-    return [Obstacle(name, geometry, T) for name, (geometry, T) in geometries.items()]

@@ -56,9 +56,9 @@ class IkAnswer:
 class InverseKinematics:
     """Joint values that bring a frame of a robot to a pose.   (SPEC 5.7)
 
-    Levenberg-Marquardt from the seed, then from starts that fill the joint ranges evenly, always the same ones. Only the
-    joints that carry the frame move; the others keep their seed values. Every answer is verified by Pinocchio and against
-    the joint limits before it is called one.
+    Levenberg-Marquardt from the seed, then from starts that fill the joint ranges evenly, always the same ones. Only
+    the joints that carry the frame move; the others keep their seed values. Every answer is verified by Pinocchio and
+    against the joint limits before it is called one.
 
     Args:
         robot: the model.

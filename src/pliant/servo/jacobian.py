@@ -20,8 +20,9 @@ Array = NDArray[np.float64]
 class StackedJacobian:
     """J with V = J qdot, where V stacks the twists (linear first) of k frames: 6k x dof.   (SPEC 5.1)
 
-    For FS020N + SDH2 and its three finger tips this is the block matrix of [B], 18 x 14 before and 18 x 13 after the coupled
-    base rotations are folded into one column. A frame given ``relative_to`` a link has the twist relative to that link.
+    For FS020N + SDH2 and its three finger tips this is the block matrix of [B], 18 x 14 before and 18 x 13 after the
+    coupled base rotations are folded into one column. A frame given ``relative_to`` a link has the twist relative to
+    that link.
 
     Joint Jacobians and link poses are Pinocchio's; their memory is read in place, so nothing is copied per joint.
     """
@@ -53,14 +54,14 @@ class StackedJacobian:
 def live_link_poses(robot: Robot) -> Array:
     """Pinocchio's poses of all frames as one array that changes with ``robot.update``: frames x 12.
 
-    Each row is a rotation column by column, then a translation. Asking Pinocchio for one pose from Python takes as long as
-    the whole forward kinematics; reading its memory takes nothing. The layout is checked here, not assumed.
+    Each row is a rotation column by column, then a translation. Asking Pinocchio for one pose from Python takes as
+    long as the whole forward kinematics; reading its memory takes nothing. The layout is checked here, not assumed.
     """
     poses = robot.data.oMf
     count = len(poses)
     address = [poses[i].rotation.__array_interface__["data"][0] for i in range(count)]
     memory = (ctypes.c_double * (12 * count)).from_address(address[0])
-    view = np.frombuffer(memory).reshape(count, 12)
+    view = np.ctypeslib.as_array(memory).reshape(count, 12)
     robot.update(robot.random_q(np.random.default_rng(0)))
     expected = [np.concatenate([pose.rotation.ravel(order="F"), pose.translation]) for pose in poses]
     if not np.array_equal(view, np.array(expected)):

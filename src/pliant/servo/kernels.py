@@ -58,14 +58,18 @@ def rotate(R: Array, x: Array, out: Array, at: int) -> None:
 
 @jit
 def pose_error(T: Array, wanted: Array, axis: int, e: Array) -> None:
-    """e = (p* - p, log(R* R^T)) in world axes; with a pointing axis, the shortest turn that brings it home.  (SPEC 5.3)"""
+    """e = (p* - p, log(R* R^T)) in world axes; with a pointing axis, the shortest turn that brings it home.  (SPEC
+    5.3)
+    """
     for i in range(3):
         e[i] = wanted[9 + i] - T[9 + i]
     if axis < 0:
         R = np.empty(9)
         for i in range(3):
             for j in range(3):
-                R[3 * i + j] = wanted[3 * i] * T[3 * j] + wanted[3 * i + 1] * T[3 * j + 1] + wanted[3 * i + 2] * T[3 * j + 2]
+                R[3 * i + j] = (
+                    wanted[3 * i] * T[3 * j] + wanted[3 * i + 1] * T[3 * j + 1] + wanted[3 * i + 2] * T[3 * j + 2]
+                )
         rotation_vector(R, e[3:])
         return
     ax, ay, az = T[axis], T[3 + axis], T[6 + axis]
@@ -213,10 +217,11 @@ def stopping_speed(distance: float, acceleration: float, dt: float) -> float:
 
 @jit
 def velocity_window(q: Array, qdot: Array, limits: Array, dt: float, lo: Array, hi: Array) -> None:
-    """Joint speeds that keep position, velocity and acceleration limits now and can keep them for ever after.  (SPEC 5.2)
+    """Joint speeds that keep position, velocity and acceleration limits now and for ever after.   (SPEC 5.2)
 
-    A joint inside may move as fast as it can still brake; the window is never empty. A joint outside must come back along
-    the same braking curve. Where a limit could only be kept by breaking the acceleration limit, the latter wins.
+    A joint inside may move as fast as it can still brake; the window is never empty. A joint outside must come back
+    along the same braking curve. Where a limit could only be kept by breaking the acceleration limit, the latter
+    wins.
 
     Args:
         limits: 4 x n: lower, upper, speed, acceleration.

@@ -48,16 +48,16 @@ class JointLimits:
         """The robot's own limits.
 
         Args:
-            acceleration: of each joint, or one for all; by default what reaches full speed in ``ramp_time``.
+            acceleration: of each joint, or one for all. Where it is not given or infinite, what reaches full speed in
+                ``ramp_time``.
             ramp_time: [s]; zero means no acceleration limit.
             speed: fraction of the robot's speeds that may be used, above 0 up to 1.
         """
         if not 0.0 < speed <= 1.0:
             raise OptionError("joint limits", Problem("speed", f"{speed}", "a fraction above 0, at most 1"))
-        if acceleration is None:
-            a = robot.velocity_limits / ramp_time if ramp_time > 0.0 else np.full(robot.dof, np.inf)
-        else:
-            a = np.broadcast_to(np.asarray(acceleration, dtype=np.float64), (robot.dof,)).copy()
+        ramped = robot.velocity_limits / ramp_time if ramp_time > 0.0 else np.full(robot.dof, np.inf)
+        given = np.broadcast_to(np.inf if acceleration is None else np.asarray(acceleration, float), (robot.dof,))
+        a = np.where(np.isfinite(given), given, ramped)
         return cls(robot.lower, robot.upper, speed * robot.velocity_limits, a)
 
     def without_acceleration(self) -> JointLimits:
@@ -68,7 +68,9 @@ class JointLimits:
         return np.array([self.lower, self.upper, self.speed, self.acceleration])
 
     def window(self, q: Array, qdot: Array, dt: float) -> tuple[Array, Array]:
-        """Slowest and fastest joint speeds for the next step of ``dt``, the present speed being ``qdot``.   (SPEC 5.2)"""
+        """Slowest and fastest joint speeds for the next step of ``dt``, the present speed being ``qdot``.   (SPEC
+        5.2)
+        """
         from pliant.servo.kernels import velocity_window
 
         lo, hi = np.empty_like(self.lower), np.empty_like(self.lower)

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 class Path(Protocol):
     """U(t) and Udot(t).   (SPEC 5.3)
 
-    ``at`` gives the pose and the twist (linear first) of the frame's origin in the axes in which the pose is given. Paths
-    start at t = 0 and end at ``duration`` (infinite if they never do); beyond, they rest at the end.
+    ``at`` gives the pose and the twist (linear first) of the frame's origin in the axes in which the pose is given.
+    Paths start at t = 0 and end at ``duration`` (infinite if they never do); beyond, they rest at the end.
     """
 
     @property
@@ -156,7 +156,11 @@ class PathFunction:
     """
 
     def __init__(
-        self, pose: Callable[[float], pin.SE3], *, duration: float = math.inf, twist: Callable[[float], Array] | None = None
+        self,
+        pose: Callable[[float], pin.SE3],
+        *,
+        duration: float = math.inf,
+        twist: Callable[[float], Array] | None = None,
     ) -> None:
         self._pose, self._twist, self.duration = pose, twist, duration
 
@@ -215,8 +219,8 @@ class Carried:
 def check_continuity(path: Path, dt: float, *, duration: float | None = None, where: str = "path") -> None:
     """Refuse a path that jumps, or whose twist does not belong to its poses, naming the time and the size.
 
-    Between two samples the pose may differ from what the mean twist accounts for by a tenth of the motion plus 0.1 mm and
-    0.1 mrad: a smooth path at a servo's rate is far below that.
+    Between two samples the pose may differ from what the mean twist accounts for by a tenth of the motion plus 0.1 mm
+    and 0.1 mrad: a smooth path at a servo's rate is far below that.
     """
     end = duration if duration is not None else path.duration
     if not math.isfinite(end):
@@ -242,7 +246,9 @@ def _refuse_jumps(t: Array, poses: Sequence[pin.SE3], max_speed: float, max_turn
     for i in range(1, len(t)):
         step = t[i] - t[i - 1]
         if not step > 0.0:
-            problems.append(Problem(f"points[{i}]", f"time {t[i]:g} s does not come after {t[i - 1]:g} s", "increasing times"))
+            problems.append(
+                Problem(f"points[{i}]", f"time {t[i]:g} s does not come after {t[i - 1]:g} s", "increasing times")
+            )
             continue
         distance = float(np.linalg.norm(poses[i].translation - poses[i - 1].translation))
         turn = float(np.linalg.norm(pin.log3(poses[i - 1].rotation.T @ poses[i].rotation)))
@@ -257,7 +263,7 @@ def _refuse_jumps(t: Array, poses: Sequence[pin.SE3], max_speed: float, max_turn
 def _vector(value: ArrayLike, where: str) -> Array:
     vector = np.asarray(value, dtype=np.float64)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise OptionError("path", Problem(where, f"{value}", "three finite numbers"))
+        raise OptionError("path", Problem(where, f"{value!r}", "three finite numbers"))
     return vector
 
 

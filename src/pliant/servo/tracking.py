@@ -48,8 +48,8 @@ class Gains:
 class Servo:
     """Drives frames of a robot along their setpoints: ``qdot = servo.step(q, t)``.   (SPEC 5.3, 5.5)
 
-    It owns no motion: hand it the joint angles of a model, a simulation or a real arm, and send its speeds there. The pose
-    error closes the loop, so integration errors do not add up.
+    It owns no motion: hand it the joint angles of a model, a simulation or a real arm, and send its speeds there. The
+    pose error closes the loop, so integration errors do not add up.
 
     Args:
         robot: the model; the servo brings it to ``q`` in every step.
@@ -116,7 +116,9 @@ class Servo:
     def _refuse_unkept(self) -> None:
         if len(self.jacobian.arrays.levels) > 1 and not self.solver.keeps_priorities:
             what = f"'{self.solver.name}' cannot serve strict priorities"
-            raise OptionError("servo", Problem("solver", what, "pinv, exclusion or qp; or weights instead of priorities"))
+            raise OptionError(
+                "servo", Problem("solver", what, "pinv, exclusion or qp; or weights instead of priorities")
+            )
         if self.clearance is not None and self.solver.name != "qp":
             what = f"'{self.solver.name}' cannot keep distances"
             raise OptionError("servo", Problem("solver", what, "qp"))
@@ -131,7 +133,9 @@ class Servo:
     def retarget(self, task: FrameTask, target: Path | pin.SE3) -> None:
         """Give a task another setpoint while running."""
         if task not in self.tasks:
-            raise OptionError("servo", Problem("task", f"no task of link '{task.link}' like this one", "one of servo.tasks"))
+            raise OptionError(
+                "servo", Problem("task", f"no task of link '{task.link}' like this one", "one of servo.tasks")
+            )
         self._set_target(self.tasks.index(task), target)
 
     def _write(self, row: int, path: Path, t: float) -> None:
@@ -152,8 +156,21 @@ class Servo:
             q: where the joints are now.
             carried: speeds of joints that somebody else moves; their effect on the frames is made up for.
         """
+        problem = self.problem
+        self.observe(q, t)
+        if carried is not None:
+            problem.wanted -= problem.jacobian @ carried
+        if self.clearance is not None:
+            problem.barrier = self.clearance.barrier(q)
+        self.answer = self.solver.solve(problem)
+        problem.qdot[:] = self.answer.qdot
+        return self.answer.qdot
+
+    def observe(self, q: Array, t: float) -> None:
+        """Jacobian, command and pose errors at ``q``, without moving."""
         problem, a, stack = self.problem, self.jacobian.arrays, self.jacobian
         self.robot.update(q)
+        problem.q = q
         for row, path in self._moving:
             self._write(row, path, t)
         bad = self._linearise(
@@ -171,14 +188,6 @@ class Servo:
         )
         if bad >= 0:
             self._refuse_nan(bad, q, t)
-        if carried is not None:
-            problem.wanted -= problem.jacobian @ carried
-        problem.q = q
-        if self.clearance is not None:
-            problem.barrier = self.clearance.barrier(q)
-        self.answer = self.solver.solve(problem)
-        problem.qdot[:] = self.answer.qdot
-        return self.answer.qdot
 
     def _refuse_nan(self, row: int, q: Array, t: float) -> None:
         self.robot.q(q)  # raises where a joint value is to blame
@@ -186,7 +195,9 @@ class Servo:
         raise OptionError("servo", Problem(where, "is not a finite pose and twist", "finite numbers"))
 
     def errors(self) -> tuple[Array, Array]:
-        """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left out."""
+        """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left
+        out.
+        """
         counts = self.jacobian.arrays.row_weights.reshape(-1, 6) != 0.0
         linear = np.linalg.norm(self.error[:, :3], axis=1) * counts[:, :3].any(axis=1)
         return linear, np.linalg.norm(self.error[:, 3:], axis=1) * counts[:, 3:].any(axis=1)
@@ -239,5 +250,5 @@ def _free_joints(robot: Robot, joints: Sequence[str] | None) -> NDArray[np.bool_
 def _joint_weights(weights: ArrayLike | None, n: int) -> Array:
     values = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all() or (values <= 0.0).any():
-        raise OptionError("servo", Problem("joint_weights", f"{weights}", f"{n} finite numbers above zero"))
+        raise OptionError("servo", Problem("joint_weights", f"{weights!r}", f"{n} finite numbers above zero"))
     return values

@@ -15,13 +15,13 @@ __all__ = ["DescentSolver"]
 
 @dataclass(frozen=True)
 class DescentSolver:
-    """Each joint in turn steps by the projection of the remaining error on its own sensitivity.   (SPEC 5.2, 3; [C, 6, 9])
+    """Each joint in turn steps by the projection of the remaining error on its sensitivity.   (SPEC 5.2, 3; [C, 6, 9])
 
         step_i = m_i (J_i . r) / (J_i . J_i),   r <- r - J_i step_i
 
-    with multipliers m_i = 1 / joint weight, at most 1. A joint pushed against its stop gets a zero step, so position and
-    speed limits hold. Without limits it converges to the least-squares answer; where joints can replace each other, to one
-    of those, not the shortest.
+    with multipliers m_i = 1 / joint weight, at most 1. A joint pushed against its stop gets a zero step, so position
+    and speed limits hold. Without limits it converges to the least-squares answer; where joints can replace each
+    other, to one of those, not the shortest.
 
     Args:
         sweeps: at most so many rounds over all joints.

@@ -17,9 +17,9 @@ __all__ = ["ExclusionSolver"]
 class ExclusionSolver:
     """Solve; joints whose step would leave their range are taken out (qdot = 0); solve again.   (SPEC 5.2, 2; [C, 9])
 
-    When none leaves any more, an excluded joint that the remaining error pulls back inside is let in again, once a step.
-    Speeds beyond the limits slow all joints down together, which keeps the direction of motion. Stops are abrupt: a joint
-    that arrives at its limit loses its whole speed within one step. ``qp`` does not.
+    When none leaves any more, an excluded joint that the remaining error pulls back inside is let in again, once a
+    step. Speeds beyond the limits slow all joints down together, which keeps the direction of motion. Stops are
+    abrupt: a joint that arrives at its limit loses its whole speed within one step. ``qp`` does not.
     """
 
     threshold: float = 0.02

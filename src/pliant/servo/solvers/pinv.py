@@ -19,9 +19,9 @@ Array = NDArray[np.float64]
 class PinvSolver:
     """min |W_r (J qdot - V)|, and of all such qdot the one of least sum w_i qdot_i^2.   (SPEC 5.2, 1)
 
-    For full column rank this is (J^T W J)^-1 J^T W V, for full row rank the minimum-norm answer. A singular value s above
-    ``threshold`` is inverted exactly; one below it counts as s / threshold^2, so the answer stays continuous through a
-    singularity and never exceeds |V| / threshold. Knows no joint limits.
+    For full column rank this is (J^T W J)^-1 J^T W V, for full row rank the minimum-norm answer. A singular value s
+    above ``threshold`` is inverted exactly; one below it counts as s / threshold^2, so the answer stays continuous
+    through a singularity and never exceeds |V| / threshold. Knows no joint limits.
     """
 
     threshold: float = 0.02

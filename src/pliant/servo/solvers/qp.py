@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ SOFT = 8  # DAQP's mark of a constraint that may be broken where it must be
 
 
 class QpSolver:
-    """min |W_r (J qdot - V)|^2 + damping^2 sum w_i qdot_i^2 within position, speed and acceleration limits.  (SPEC 5.2, 4)
+    """Least squares within position, speed and acceleration limits.   (SPEC 5.2, 4)
 
-    Solved by DAQP. The limits become one window a joint (`JointLimits.window`), which is never empty, so there always is an
-    answer, from starts outside the limits too. Keep-out rows are kept as long as that is possible at all, then as well as
-    possible. Later priorities move in the null space of the earlier ones, within the same windows.
+        min |W_r (J qdot - V)|^2 + damping^2 sum w_i qdot_i^2,   lo <= qdot <= hi
+
+    Solved by DAQP. The limits become one window a joint (`JointLimits.window`), which is never empty, so there always
+    is an answer, from starts outside the limits too. Keep-out rows are kept as long as that is possible at all, then
+    as well as possible. Later priorities move in the null space of the earlier ones, within the same windows.
 
     Args:
-        damping: below singular values of this size motion is given up for the sake of calm; a task with smallest singular
-            value s is followed up to the fraction damping^2 / s^2.
+        damping: below singular values of this size motion is given up for the sake of calm; a task with smallest
+            singular value s is followed up to the fraction damping^2 / s^2.
     """
 
     name = "qp"
@@ -101,7 +104,7 @@ class QpSolver:
         columns = np.flatnonzero(problem.free)
         N = np.eye(len(x))[:, columns]
         levels = problem.rows_by_level
-        for before, rows in zip(levels[:-1], levels[1:], strict=True):
+        for before, rows in pairwise(levels):
             N = N @ _null_space((problem.row_weights[before, None] * problem.jacobian[before]) @ N)
             if N.shape[1] == 0:
                 break
