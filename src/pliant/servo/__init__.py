@@ -19,6 +19,7 @@ from pliant.servo.path import (
     Waypoints,
     check_continuity,
 )
+from pliant.servo.path_file import PathFile, TrackingJob, read_path_file, write_points
 from pliant.servo.point_array import PathStatus, PointArray, Shortfall, Stabiliser, record_points
 from pliant.servo.poses import pose_from_numbers, pose_from_quaternion, pose_numbers
 from pliant.servo.solvers import (
@@ -60,6 +61,7 @@ __all__ = [
     "Obstacle",
     "Path",
     "PathClearance",
+    "PathFile",
     "PathFunction",
     "PathStatus",
     "PinvSolver",
@@ -70,6 +72,7 @@ __all__ = [
     "SplitServo",
     "Stabiliser",
     "StackedJacobian",
+    "TrackingJob",
     "VelocityAnswer",
     "VelocityProblem",
     "Waypoints",
@@ -85,9 +88,11 @@ __all__ = [
     "pose_from_quaternion",
     "pose_numbers",
     "pregrasp_point",
+    "read_path_file",
     "record_points",
     "solve_pose",
     "sphere",
     "time_path",
     "triangles",
+    "write_points",
 ]

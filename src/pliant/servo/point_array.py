@@ -295,11 +295,13 @@ def _shortfall(
     worst = int(short[np.argmax(np.maximum(left[short, 0] / reach_m, left[short, 1] / reach_rad))])
     linear, angular = stabiliser.errors(q[worst], times[worst])
     k = int(np.argmax(np.maximum(linear / reach_m, angular / reach_rad)))
+    link = stabiliser.servo.tasks[k].link
     at_limit = (q[worst] <= robot.lower + 1e-6) | (q[worst] >= robot.upper - 1e-6)
+    at_limit &= robot.joints_moving(link)
     return Shortfall(
         first_time=times[int(short[0])],
         worst_time=times[worst],
-        link=stabiliser.servo.tasks[k].link,
+        link=link,
         error_m=float(linear[k]),
         error_rad=float(angular[k]),
         joints=tuple(np.array(robot.joint_names)[at_limit].tolist()),

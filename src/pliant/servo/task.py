@@ -50,16 +50,20 @@ class FrameTask:
     priority: int = 0
     axis: str = "z"
 
+    def __post_init__(self) -> None:
+        self.row_weights()
+
     def row_weights(self) -> NDArray[np.float64]:
         """Six weights, zero where a row does not count."""
         where = f"task of link '{self.link}'"
         if self.rows not in ROWS:
             raise OptionError(where, unknown_name("choice of rows", self.rows, ROWS))
-        weights = np.array(ROWS[self.rows]) * np.asarray(self.weights, dtype=np.float64)
-        if weights.shape != (6,) or not np.isfinite(weights).all() or (weights < 0.0).any():
+        given = np.asarray(self.weights, dtype=np.float64)
+        if given.shape not in ((), (6,)) or not np.isfinite(given).all() or (given < 0.0).any():
             raise OptionError(
                 where, Problem("weights", f"{self.weights}", "one number or six, finite and not below zero")
             )
+        weights = np.array(ROWS[self.rows]) * given
         if self.points:
             if self.axis not in AXES:
                 raise OptionError(where, unknown_name("axis", self.axis, AXES))

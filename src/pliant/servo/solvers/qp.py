@@ -69,7 +69,7 @@ class QpSolver:
         np.minimum(x, hi, out=x)
         residual = V - J @ x
         residual *= self._counts(w)
-        return VelocityAnswer(x, residual, (x <= lo) | (x >= hi))
+        return VelocityAnswer(x, residual, (x - lo < 1e-9) | (hi - x < 1e-9))
 
     def _allocate(self, n: int) -> None:
         self._size = n

@@ -1,0 +1,103 @@
+"""The command line: one file per command (parse, call, print). `pliant --help` lists them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+__all__ = ["main"]
+
+# name -> module that holds a function of the same name; in the order a newcomer meets them.
+COMMANDS = {
+    "demo": "pliant.cli.demo",
+    "check": "pliant.cli.check",
+    "robots": "pliant.cli.robots",
+    "objects": "pliant.cli.objects",
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; the exit code."""
+    import typer
+
+    from pliant.cli.answers import EXIT_BROKEN, EXIT_OURS, emit, error_answer
+    from pliant.errors import InputError
+
+    wants_json = "--json" in arguments
+    try:
+        result = _application()(args=arguments, prog_name="pliant", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except typer.TyperException as bad:
+        message = bad.format_message() if hasattr(bad, "format_message") else str(bad)
+        context = getattr(bad, "ctx", None)
+        hint = f" (see: {context.command_path} --help)" if context is not None else ""
+        print(f"pliant: {message}{hint}", file=sys.stderr)
+        emit(
+            {"error": {"source": "command line", "problems": [{"where": "", "what": message, "allowed": ""}]}},
+            wants_json,
+        )
+        return EXIT_BROKEN
+    except InputError as bad:
+        print(f"pliant: {bad}", file=sys.stderr)
+        emit(error_answer(bad), wants_json)
+        return EXIT_BROKEN
+    except BrokenPipeError:
+        # The reader (head, less) has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except Exception as bug:
+        if os.environ.get("PLIANT_TRACEBACK"):
+            raise
+        what = f"{type(bug).__name__}: {bug}"
+        print(f"pliant: internal error, our fault: {what}", file=sys.stderr)
+        print("pliant: run again with PLIANT_TRACEBACK=1 for the details, and please report them", file=sys.stderr)
+        emit({"error": {"source": "pliant", "problems": [{"where": "", "what": what, "allowed": ""}]}}, wants_json)
+        return EXIT_OURS
+
+
+def _application() -> Any:
+    import typer
+
+    from pliant import __version__
+
+    app = typer.Typer(
+        name="pliant",
+        help="Grasps of things that give: the smallest contact forces that hold, deformation included.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def show_version(value: bool) -> None:
+        if value:
+            print(f"pliant {__version__}")
+            raise typer.Exit
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
+    ) -> None:
+        """Grasps of things that give: the smallest contact forces that hold, deformation included."""
+
+    for name, module in COMMANDS.items():
+        function = getattr(import_module(module), name)
+        app.command(name)(function)
+    return typer.main.get_command(app)
