@@ -141,7 +141,8 @@ def test_sliding_joints_and_a_follower_with_another_ratio_fold_in():
         <joint name="l" type="prismatic"><parent link="base"/><child link="left"/><axis xyz="0 1 0"/>
           <limit lower="0" upper="0.1" velocity="1" effort="1"/></joint>
         <joint name="r" type="prismatic"><parent link="base"/><child link="right"/><axis xyz="0 1 0"/>
-          <limit lower="-0.1" upper="0.1" velocity="1" effort="1"/><mimic joint="l" multiplier="-0.5"/></joint></robot>""",
+          <limit lower="-0.1" upper="0.1" velocity="1" effort="1"/><mimic joint="l" multiplier="-0.5"/></joint>
+        </robot>""",
         source="jaws",
     )
     J = StackedJacobian(Robot(urdf), [FrameTask("left"), FrameTask("right")]).at(np.array([0.03]))
@@ -166,7 +167,7 @@ def test_finger_tip_speed_follows_the_two_link_formula():
 def test_unknown_link_names_the_closest_one(robot):
     with pytest.raises(OptionError, match="closest: tip_of_finger_1"):
         StackedJacobian(robot, [FrameTask("tip_of_fingr_1")])
-    with pytest.raises(OptionError, match="no link 'plam'.*palm"):
+    with pytest.raises(OptionError, match=r"no link 'plam'.*palm"):
         StackedJacobian(robot, [FrameTask(TIPS[0], basis="plam")])
 
 

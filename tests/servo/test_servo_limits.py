@@ -91,7 +91,9 @@ def test_qp_brings_a_start_outside_the_limits_back_in_smoothly(robot):
     outside[::2] = robot.lower[::2] - 0.2
     path, speeds, limits = random_walk(robot, "qp", 4000, start=outside, seed=1)
     assert np.isfinite(path).all()
-    assert (np.abs(np.diff(np.vstack([np.zeros(robot.dof), speeds]), axis=0)) <= limits.acceleration * DT * (1 + 1e-6)).all()
+    assert (
+        np.abs(np.diff(np.vstack([np.zeros(robot.dof), speeds]), axis=0)) <= limits.acceleration * DT * (1 + 1e-6)
+    ).all()
     assert (np.abs(speeds) <= limits.speed * (1 + 1e-9)).all()
     excess = np.maximum(np.maximum(robot.lower - path, path - robot.upper).max(axis=1), 0.0)
     assert excess[-1] <= 1e-12

@@ -195,7 +195,9 @@ def test_unknown_solver_names_the_closest():
         make_solver("exclusio")
 
 
-@pytest.mark.parametrize("make", [lambda: PinvSolver(0.0), lambda: QpSolver(damping=0.0), lambda: DescentSolver(sweeps=0)])
+@pytest.mark.parametrize(
+    "make", [lambda: PinvSolver(0.0), lambda: QpSolver(damping=0.0), lambda: DescentSolver(sweeps=0)]
+)
 def test_settings_outside_their_range_are_refused(make):
     with pytest.raises(OptionError):
         make()

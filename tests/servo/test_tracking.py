@@ -136,7 +136,7 @@ def test_a_target_in_another_links_frame_stays_there_while_that_link_moves(robot
 
 
 def test_turning_by_almost_half_a_turn_takes_the_short_way(robot, q_work):
-    """3.1 rad about the flange axis: joint 6 turns by it, not by 2 pi - 3.1; either sign of the quaternion is the same."""
+    """3.1 rad about the flange axis: joint 6 turns by it, not by 2 pi - 3.1, for either sign of the quaternion."""
     arm = load_arm("kawasaki_fs020n")
     q = arm.q_home + np.array([0.0, 0.2, -0.3, 0.2, 0.4, 0.0])
     for angle in (3.1, -3.1):
@@ -166,7 +166,7 @@ def test_an_error_of_exactly_half_a_turn_is_left_too(robot):
 @pytest.mark.parametrize("solver", ["pinv", "exclusion", "descent", "qp"])
 @pytest.mark.parametrize("case", ["stretched elbow", "wrist flip"])
 def test_singularities_are_passed_with_bounded_speed_and_without_nan(solver, case):
-    """Out of reach and back again, and straight through a stretched wrist; afterwards the path is followed as before."""
+    """Out of reach and back again; straight through a stretched wrist. Afterwards the path is followed as before."""
     arm = load_arm("kawasaki_fs020n")
     robot = arm.robot
     if case == "stretched elbow":
@@ -200,7 +200,7 @@ def test_singularities_are_passed_with_bounded_speed_and_without_nan(solver, cas
 
 
 def test_strict_priority_keeps_the_first_task_where_both_cannot_be_had(robot, q_work):
-    """The tips are sent half a metre apart, more than the hand can span; with priorities the first arrives, with weights neither."""
+    """Tips sent half a metre apart: with priorities the first arrives, with weights neither."""
     goals = []
     for tip, shift in zip(TIPS[:2], ([0.0, 0.0, 0.25], [0.0, 0.0, -0.25]), strict=True):
         T = robot.pose(tip, q_work)
@@ -226,7 +226,9 @@ def test_priorities_order_the_rows_whatever_the_order_given(robot, q_work):
 
 def test_direction_rows_leave_the_turn_about_the_axis_free(robot, q_work):
     T = robot.pose("palm_frame", q_work)
-    goal = pin.SE3(T.rotation @ pin.exp3(np.array([0.3, -0.2, 0.0])) @ pin.exp3(np.array([0.0, 0.0, 2.0])), T.translation)
+    goal = pin.SE3(
+        T.rotation @ pin.exp3(np.array([0.3, -0.2, 0.0])) @ pin.exp3(np.array([0.0, 0.0, 2.0])), T.translation
+    )
     servo = Servo(robot, [(FrameTask("palm_frame", rows="position+direction"), goal)], dt=DT)
     _, _, q = follow(servo, q_work, 2.0)
     end = robot.pose("palm_frame", q)
@@ -238,7 +240,7 @@ def test_direction_rows_leave_the_turn_about_the_axis_free(robot, q_work):
 def test_only_the_named_joints_move(robot, q_work):
     fingers = [name for name in robot.joint_names if not name.startswith("joint")]
     T = robot.pose(TIPS[0], q_work)
-    target = pin.SE3(T.rotation, T.translation + [0.01, 0.005, 0.0])
+    target = pin.SE3(T.rotation, T.translation + np.array([0.01, 0.005, 0.0]))
     servo = Servo(robot, [(FrameTask(TIPS[0], rows="position"), target)], dt=DT, joints=fingers)
     _, _, q = follow(servo, q_work, 1.0)
     np.testing.assert_array_equal(q[:6], q_work[:6])
@@ -301,16 +303,16 @@ def test_strict_priorities_are_refused_by_descent(robot, q_work):
 
 def test_a_target_that_is_not_a_number_is_refused(robot, q_work):
     T = robot.pose("palm_frame", q_work)
-    with pytest.raises(OptionError, match="target of 'palm_frame'.*NaN"):
+    with pytest.raises(OptionError, match=r"target of 'palm_frame'.*NaN"):
         Servo(robot, [(FrameTask("palm_frame"), pin.SE3(T.rotation, np.array([np.nan, 0.0, 0.0])))])
     late = PathFunction(
         lambda t: T if t < 0.5 else pin.SE3(T.rotation, np.full(3, np.nan)), twist=lambda t: np.zeros(6)
     )
     servo = Servo(robot, [(FrameTask("palm_frame"), late)], dt=DT)
     servo.step(q_work, 0.0)
-    with pytest.raises(OptionError, match="palm_frame.*t = 0.5 s.*finite"):
+    with pytest.raises(OptionError, match=r"palm_frame.*t = 0.5 s.*finite"):
         servo.step(q_work, 0.5)
-    with pytest.raises(OptionError, match="joint 'joint2'.*finite"):
+    with pytest.raises(OptionError, match=r"joint 'joint2'.*finite"):
         servo.step(np.where(np.arange(13) == 1, np.nan, q_work), 0.0)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pliant.servo.kernels import pose_error
 
-__all__ = ["chain_kinematics", "search"]
+__all__ = ["chain_kinematics", "polish", "search"]
 
 Array = NDArray[np.float64]
 jit: Any = njit(cache=True, error_model="numpy", nogil=True)
@@ -165,6 +165,94 @@ def into_range(value: float, lower: float, upper: float, turns: bool) -> float:
 
 
 @jit
+def weighted_cost(weights: Array, e: Array) -> float:
+    """E = e^T W e / 2."""
+    cost = 0.0
+    for i in range(6):
+        cost += 0.5 * weights[i] * e[i] * e[i]
+    return cost
+
+
+@jit
+def step_within(
+    J: Array,
+    e: Array,
+    weights: Array,
+    damping: float,
+    lower: Array,
+    upper: Array,
+    turns: Any,
+    x: Array,
+    frozen: Any,
+    A: Array,
+    dx: Array,
+) -> None:
+    """A damped step in which coordinates at a limit that it would push further out stay."""
+    frozen[:] = False
+    damped_step(J, e, weights, damping, frozen, A, dx)
+    stuck = False
+    for i in range(x.shape[0]):
+        outwards = (x[i] >= upper[i] and dx[i] > 0.0) or (x[i] <= lower[i] and dx[i] < 0.0)
+        if outwards and not (turns[i] and upper[i] - lower[i] >= TWO_PI):
+            frozen[i] = stuck = True
+    if stuck:
+        damped_step(J, e, weights, damping, frozen, A, dx)
+
+
+@jit
+def polish(
+    placements: Array,
+    axes: Array,
+    slides: Any,
+    column: Any,
+    multiplier: Array,
+    offset: Array,
+    lower: Array,
+    upper: Array,
+    target: Array,
+    weights: Array,
+    axis: int,
+    own_axes: bool,
+    x: Array,
+    iterations: int,
+) -> float:
+    """Where there is no answer: from the closest found, down to the bottom, in place. Returns the cost.
+
+    Plain Levenberg-Marquardt with a damping that follows success: here the cost does not vanish, so it cannot lead.
+    """
+    n, c = x.shape[0], axes.shape[0]
+    T, J, e, work = np.empty(12), np.empty((6, n)), np.empty(6), np.empty((c, 6))
+    A, dx, trial, frozen = np.zeros((n, n)), np.empty(n), x.copy(), np.zeros(n, dtype=np.bool_)
+    turns = np.zeros(n, dtype=np.bool_)
+    cost, damping = np.inf, 1e-2
+    for _ in range(iterations):
+        chain_kinematics(placements, axes, slides, column, multiplier, offset, trial, work, T, J)
+        pose_error(T, target, axis, e)
+        if own_axes:
+            to_own_axes(T, J, e)
+        now = weighted_cost(weights, e)
+        if now < cost:
+            done = cost - now < 1e-14 * cost
+            cost = now
+            x[:] = trial
+            damping = max(0.2 * damping, 1e-9)
+            if done:
+                break
+        else:
+            damping *= 5.0
+            if damping > 1e9:
+                break
+            chain_kinematics(placements, axes, slides, column, multiplier, offset, x, work, T, J)
+            pose_error(T, target, axis, e)
+            if own_axes:
+                to_own_axes(T, J, e)
+        step_within(J, e, weights, damping, lower, upper, turns, x, frozen, A, dx)
+        for i in range(n):
+            trial[i] = min(max(x[i] + dx[i], lower[i]), upper[i])
+    return cost
+
+
+@jit
 def search(
     placements: Array,
     axes: Array,
@@ -230,9 +318,7 @@ def search(
                     linear += e[i] * e[i]
                 if weights[3 + i] != 0.0:
                     angular += e[3 + i] * e[3 + i]
-            cost = 0.0
-            for i in range(6):
-                cost += 0.5 * weights[i] * e[i] * e[i]
+            cost = weighted_cost(weights, e)
             if cost < best_cost:
                 best_cost = cost
                 best[:] = x
@@ -244,16 +330,7 @@ def search(
                 if cost > 0.5 * past:
                     break
                 past = cost
-            for i in range(n):
-                frozen[i] = False
-            damped_step(J, e, weights, gain * cost + 1e-12, frozen, A, dx)
-            stuck = False
-            for i in range(n):
-                outwards = (x[i] >= upper[i] and dx[i] > 0.0) or (x[i] <= lower[i] and dx[i] < 0.0)
-                if outwards and not (turns[i] and upper[i] - lower[i] >= TWO_PI):
-                    frozen[i] = stuck = True
-            if stuck:
-                damped_step(J, e, weights, gain * cost + 1e-12, frozen, A, dx)
+            step_within(J, e, weights, gain * cost + 1e-12, lower, upper, turns, x, frozen, A, dx)
             for i in range(n):
                 x[i] = into_range(x[i] + dx[i], lower[i], upper[i], turns[i])
     return -1, used, best_cost

@@ -82,9 +82,10 @@ def drive_to(
 ) -> Motion:
     """Move frames straight to their goals, all at once, as fast as the slowest joint allows.
 
-    The command K e is scaled down as a whole where a joint would be too fast, so every frame keeps to its straight
-    line and all arrive together. It ends on arrival, when the error has not shrunk for ``patience`` seconds (a
-    stall), or on contact with something that ``clearance`` watches.
+    The command K e is scaled down as a whole where a joint would be too fast, so once up to speed every frame keeps to
+    its straight line and all arrive together. While joints gain speed, the strong ones lead: the lines bend a little.
+    It ends on arrival, when the error has not shrunk for ``patience`` seconds (a stall), or on contact with something
+    that ``clearance`` watches.
 
     Args:
         joints: which may move; all by default.

@@ -66,7 +66,7 @@ class InverseKinematics:
     """
 
     def __init__(self, robot: Robot, frame: str | FrameTask) -> None:
-        from pliant.servo.chain_kernels import search
+        from pliant.servo.chain_kernels import polish, search
 
         self.robot = robot
         self.task = FrameTask(frame) if isinstance(frame, str) else frame
@@ -82,6 +82,7 @@ class InverseKinematics:
         self._constants = (c.placements, c.axes, c.slides, c.column, c.multiplier, c.offset, c.lower, c.upper)
         self._own_axes = bool((self._weights != self._weights[[0, 0, 0, 3, 3, 3]]).any())
         self._search: Any = search
+        self._polish: Any = polish
 
     def solve(
         self,
@@ -132,6 +133,8 @@ class InverseKinematics:
             done = done + batch if found < 0 else found + 1
             if time_limit is None or time.process_time() - began > time_limit:
                 break
+        if found < 0:
+            self._polish(*self._constants, target, self._weights, self._axis, self._own_axes, best, 500)
         q[self.chain.coordinates] = best
         return self._verified(q, T_world_frame, tolerance, done, used)
 
