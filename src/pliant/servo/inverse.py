@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pliant.errors import OptionError, Problem
 from pliant.robot import Robot
 from pliant.servo.chain import chain_to
+from pliant.servo.jacobian import live_link_poses
 from pliant.servo.poses import check_pose
 from pliant.servo.task import FrameTask
 
@@ -67,6 +68,7 @@ class InverseKinematics:
 
     def __init__(self, robot: Robot, frame: str | FrameTask) -> None:
         from pliant.servo.chain_kernels import polish, search
+        from pliant.servo.kernels import frame_error
 
         self.robot = robot
         self.task = FrameTask(frame) if isinstance(frame, str) else frame
@@ -83,6 +85,11 @@ class InverseKinematics:
         self._own_axes = bool((self._weights != self._weights[[0, 0, 0, 3, 3, 3]]).any())
         self._search: Any = search
         self._polish: Any = polish
+        self._frame_error: Any = frame_error
+        self._frames = live_link_poses(robot)
+        T = self.task.T_link_frame if self.task.T_link_frame is not None else pin.SE3.Identity()
+        self._placement = np.concatenate([T.rotation.ravel(), T.translation])
+        self._middle = robot.mid_range
 
     def solve(
         self,
@@ -107,7 +114,7 @@ class InverseKinematics:
         if not (math.isfinite(tolerance) and tolerance > 0.0) or starts < 1 or iterations < 1:
             what = f"tolerance {tolerance}, starts {starts}, iterations {iterations}"
             raise OptionError("ik", Problem("", what, "all above zero"))
-        q = self.robot.mid_range if seed is None else np.clip(self.robot.q(seed), self.robot.lower, self.robot.upper)
+        q = self._middle.copy() if seed is None else np.clip(self.robot.q(seed), self.robot.lower, self.robot.upper)
         x = q[self.chain.coordinates]
         best, cost = x.copy(), np.inf
         done, used, found = 0, 0, -1
@@ -136,30 +143,26 @@ class InverseKinematics:
         if found < 0:
             self._polish(*self._constants, target, self._weights, self._axis, self._own_axes, best, 500)
         q[self.chain.coordinates] = best
-        return self._verified(q, T_world_frame, tolerance, done, used)
+        return self._verified(q, target, tolerance, done, used)
 
-    def _verified(self, q: Array, T_wanted: pin.SE3, tolerance: float, starts: int, iterations: int) -> IkAnswer:
+    def _verified(self, q: Array, target: Array, tolerance: float, starts: int, iterations: int) -> IkAnswer:
         """Errors by Pinocchio's forward kinematics, independent of the search."""
-        error_m, error_rad = self.pose_error(q, T_wanted)
+        error_m, error_rad = self._pose_error(q, target)
         good = error_m <= tolerance and error_rad <= tolerance and self.robot.within_limits(q)
         status = IkStatus.FOUND if good else IkStatus.NOT_FOUND
         return IkAnswer(status, q, error_m, error_rad, starts, iterations)
 
     def pose_error(self, q: Array, T_wanted: pin.SE3) -> tuple[float, float]:
-        """Distance [m] and angle [rad] from a pose at ``q``, rows that do not count left out."""
-        robot, counts = self.robot, self._weights != 0.0
+        """Distance [m] and angle [rad] from a pose at ``q`` by Pinocchio, rows that do not count left out."""
+        return self._pose_error(q, check_pose(T_wanted, where="target"))
+
+    def _pose_error(self, q: Array, target: Array) -> tuple[float, float]:
+        robot = self.robot
         pin.framesForwardKinematics(robot.model, robot.data, robot.full(q))
-        T = robot.data.oMf[self._frame]
-        if self.task.T_link_frame is not None:
-            T = T * self.task.T_link_frame
-        away = T.rotation.T @ (T_wanted.translation - T.translation)
-        if self._axis < 0:
-            turn = pin.log3(T.rotation.T @ T_wanted.rotation)
-            angle = math.sqrt(float(turn[counts[3:]] @ turn[counts[3:]]))
-        else:
-            a, b = T.rotation[:, self._axis], T_wanted.rotation[:, self._axis]
-            angle = math.atan2(float(np.linalg.norm(np.cross(a, b))), float(a @ b))
-        return math.sqrt(float(away[counts[:3]] @ away[counts[:3]])), angle if counts[3:].any() else 0.0
+        linear, angular = self._frame_error(
+            self._frames, self._frame, self._placement, target, self._axis, self._weights
+        )
+        return linear, angular
 
 
 def solve_pose(robot: Robot, frame: str | FrameTask, T_world_frame: pin.SE3, **options: Any) -> IkAnswer:

@@ -13,7 +13,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["linearise", "normal_equations", "pose_error", "rotation_vector", "stack_jacobian", "velocity_window"]
+__all__ = [
+    "box_problem",
+    "conclude",
+    "frame_error",
+    "linearise",
+    "pose_error",
+    "rotation_vector",
+    "stack_jacobian",
+    "velocity_window",
+]
 
 Array = NDArray[np.float64]
 jit: Any = njit(cache=True, error_model="numpy", nogil=True)
@@ -139,6 +148,23 @@ def frame_rows(J_joints: Array, support: Array, column: Any, T: Array, B: Array,
 
 
 @jit
+def frame_error(
+    frames: Array, number: int, placement: Array, wanted: Array, axis: int, weights: Array
+) -> tuple[float, float]:
+    """Distance and angle of a frame from a wanted pose, in rows (of its own axes) that count."""
+    T, e = np.empty(12), np.empty(6)
+    task_pose(frames, number, placement, T)
+    pose_error(T, wanted, axis, e)
+    linear, angular = 0.0, 0.0
+    for i in range(3):
+        if weights[i] != 0.0:
+            linear += (T[i] * e[0] + T[3 + i] * e[1] + T[6 + i] * e[2]) ** 2
+        if weights[3 + i] != 0.0:
+            angular += (T[i] * e[3] + T[3 + i] * e[4] + T[6 + i] * e[5]) ** 2
+    return math.sqrt(linear), math.sqrt(angular)
+
+
+@jit
 def stack_jacobian(
     J_joints: Array, frames: Array, numbers: Any, placements: Array, support: Array, column: Any, J: Array
 ) -> None:
@@ -237,10 +263,32 @@ def velocity_window(q: Array, qdot: Array, limits: Array, dt: float, lo: Array, 
 
 
 @jit
-def normal_equations(J: Array, V: Array, row_weights: Array, damping: Array, H: Array, f: Array) -> None:
-    """H = J^T W^2 J + diag(damping), f = -J^T W^2 V."""
+def box_problem(
+    J: Array,
+    V: Array,
+    row_weights: Array,
+    joint_weights: Array,
+    damping: float,
+    free: Any,
+    q: Array,
+    qdot: Array,
+    limits: Array,
+    dt: float,
+    lo: Array,
+    hi: Array,
+    H: Array,
+    f: Array,
+) -> None:
+    """The quadratic program of one step: min x H x / 2 + f x within lo <= x <= hi.
+
+    H = J^T W^2 J + damping^2 diag(joint weights), f = -J^T W^2 V. Joints that are not free stand still at once: they
+    are somebody else's to brake.
+    """
     m, n = J.shape
+    velocity_window(q, qdot, limits, dt, lo, hi)
     for i in range(n):
+        if not free[i]:
+            lo[i] = hi[i] = 0.0
         f[i] = 0.0
         for j in range(i + 1):
             H[i, j] = 0.0
@@ -256,6 +304,22 @@ def normal_equations(J: Array, V: Array, row_weights: Array, damping: Array, H: 
             for j in range(i + 1):
                 H[i, j] += s * J[r, j]
     for i in range(n):
-        H[i, i] += damping[i]
+        H[i, i] += damping * damping * joint_weights[i]
         for j in range(i):
             H[j, i] = H[i, j]
+
+
+@jit
+def conclude(
+    x: Array, lo: Array, hi: Array, J: Array, V: Array, row_weights: Array, residual: Array, limited: Any
+) -> None:
+    """Put x exactly inside its window (DAQP keeps bounds to 1e-6 only), and say what it does not achieve."""
+    for i in range(x.shape[0]):
+        x[i] = min(max(x[i], lo[i]), hi[i])
+        limited[i] = x[i] - lo[i] < 1e-9 or hi[i] - x[i] < 1e-9
+    for r in range(V.shape[0]):
+        residual[r] = 0.0
+        if row_weights[r] != 0.0:
+            residual[r] = V[r]
+            for i in range(x.shape[0]):
+                residual[r] -= J[r, i] * x[i]

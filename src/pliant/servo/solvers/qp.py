@@ -43,33 +43,42 @@ class QpSolver:
 
         self.damping = damping
         self._solve: Any = daqp.solve
-        self._window: Any = kernels.velocity_window
-        self._normal: Any = kernels.normal_equations
+        self._box_problem: Any = kernels.box_problem
+        self._conclude: Any = kernels.conclude
         self._size = -1
 
     def solve(self, problem: VelocityProblem) -> VelocityAnswer:
         n = len(problem.q)
         if n != self._size:
             self._allocate(n)
-        levels = problem.rows_by_level
         J, V, w, lo, hi = problem.jacobian, problem.wanted, problem.row_weights, self._lo, self._hi
-        self._window(problem.q, problem.qdot, problem.limits_packed, problem.dt, lo, hi)
-        self._hold(problem, lo, hi)
-        damping = self.damping**2 * problem.joint_weights
-        first = levels[0]
-        self._normal(J[first], V[first], w[first], damping, self._H, self._f)
+        levels = problem.levels
+        first = slice(None) if len(levels) < 2 else levels[0]
+        self._box_problem(
+            J[first],
+            V[first],
+            w[first],
+            problem.joint_weights,
+            self.damping,
+            problem.free,
+            problem.q,
+            problem.qdot,
+            problem.limits_packed,
+            problem.dt,
+            lo,
+            hi,
+            self._H,
+            self._f,
+        )
         if problem.barrier is None:
             x = self._solve(self._H, self._f, self._no_rows, hi, lo, self._sense)[0]
         else:
             x = self._with_rows(self._H, self._f, lo, hi, *problem.barrier)
         if len(levels) > 1:
-            x = self._later_levels(problem, x, lo, hi, damping)
-        # DAQP keeps bounds to 1e-6; limits are kept exactly.
-        np.maximum(x, lo, out=x)
-        np.minimum(x, hi, out=x)
-        residual = V - J @ x
-        residual *= self._counts(w)
-        return VelocityAnswer(x, residual, (x - lo < 1e-9) | (hi - x < 1e-9))
+            x = self._later_levels(problem, x, lo, hi)
+        residual, limited = np.empty(len(V)), np.empty(n, dtype=np.bool_)
+        self._conclude(x, lo, hi, J, V, w, residual, limited)
+        return VelocityAnswer(x, residual, limited)
 
     def _allocate(self, n: int) -> None:
         self._size = n
@@ -77,17 +86,6 @@ class QpSolver:
         self._H = np.empty((n, n))
         self._no_rows = np.zeros((0, n))
         self._sense = np.zeros(n, dtype=np.int32)
-
-    @staticmethod
-    def _counts(w: Array) -> NDArray[np.bool_]:
-        return w != 0.0
-
-    @staticmethod
-    def _hold(problem: VelocityProblem, lo: Array, hi: Array) -> None:
-        """Joints that may not move stand still at once: they are not this solver's to brake."""
-        if not problem.free.all():
-            lo[~problem.free] = 0.0
-            hi[~problem.free] = 0.0
 
     def _with_rows(self, H: Array, f: Array, lo: Array, hi: Array, A: Array, b: Array) -> Array:
         """As above, with A x >= b; softened if the windows leave no such x."""
@@ -99,8 +97,9 @@ class QpSolver:
             x = self._solve(H, f, np.ascontiguousarray(A), upper, lower, sense)[0]
         return np.asarray(x)
 
-    def _later_levels(self, problem: VelocityProblem, x: Array, lo: Array, hi: Array, damping: Array) -> Array:
+    def _later_levels(self, problem: VelocityProblem, x: Array, lo: Array, hi: Array) -> Array:
         """x + N z for each later level, N spanning what all earlier rows do not see."""
+        damping = self.damping**2 * problem.joint_weights
         columns = np.flatnonzero(problem.free)
         N = np.eye(len(x))[:, columns]
         levels = problem.rows_by_level
