@@ -38,7 +38,6 @@ def test_inverse_kinematics_takes_less_than_a_millisecond_on_average():
     assert (time.process_time() - began) / len(poses) < 0.5e-3
 
 
-@pytest.mark.performance
 def test_no_part_of_the_package_loads_numba_before_it_is_needed():
     """Importing numba takes a second; `pliant --help` and the planner's other stages must not pay for it."""
     import subprocess
