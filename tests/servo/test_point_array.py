@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from pliant.errors import OptionError
-from pliant.servo import Circle, Eased, FrameTask, PathStatus, Stabiliser, record_points
+from pliant.servo import Circle, Eased, FrameTask, PathFunction, PathStatus, Stabiliser, record_points
 
 
 @pytest.fixture
@@ -94,6 +95,13 @@ def test_a_start_elsewhere_is_brought_onto_the_path_first(robot, q_work, targets
     array = record_points(robot, targets, q_work + 0.05, duration=0.5)
     assert array.status is PathStatus.FOLLOWED
     assert array.tracking_m < 1e-4
+
+
+def test_a_path_that_jumps_is_refused(robot, q_work):
+    T = robot.pose("palm_frame", q_work)
+    jump = PathFunction(lambda t: pin.SE3(T.rotation, T.translation - np.array([0.0, 0.0, 0.02 * (t > 0.401)])))
+    with pytest.raises(OptionError, match=r"path of 'palm_frame': jumps at t = 0.4 s: .* by 0.02 m"):
+        record_points(robot, [(FrameTask("palm_frame"), jump)], q_work, duration=1.0)
 
 
 @pytest.mark.parametrize("options", [{"by": "miles"}, {"every": 0.0}, {"duration": np.inf}, {"duration": 1e-5}])

@@ -1,4 +1,4 @@
-"""CPU time of the inner loops. The comparison with other libraries is in benchmarks/; these bounds only catch accidents."""
+"""CPU time of the inner loops. Other libraries are compared with in benchmarks/; these bounds only catch accidents."""
 
 from __future__ import annotations
 

@@ -190,6 +190,16 @@ def test_exclusion_lets_a_joint_back_in_that_the_rest_pulls_inside():
     assert answer.limited.tolist() == [False, True]
 
 
+def test_when_every_joint_is_at_a_stop_nothing_moves_and_all_is_left():
+    limits = JointLimits(np.full(3, -1.0), np.zeros(3), np.full(3, 1.0), np.full(3, np.inf))
+    for name in ("exclusion", "descent", "qp"):
+        problem = VelocityProblem.of(np.eye(3), np.ones(3), limits, np.zeros(3), dt=DT)
+        answer = make_solver(name).solve(problem)
+        np.testing.assert_allclose(answer.qdot, 0.0, atol=1e-12)
+        np.testing.assert_allclose(answer.residual, 1.0)
+        assert answer.limited.all()
+
+
 def test_unknown_solver_names_the_closest():
     with pytest.raises(OptionError, match="closest: exclusion"):
         make_solver("exclusio")

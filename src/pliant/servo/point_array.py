@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pliant.errors import OptionError, Problem
 from pliant.robot import Robot
 from pliant.servo.limits import JointLimits
-from pliant.servo.path import Path
+from pliant.servo.path import Hold, Path, check_continuity
 from pliant.servo.solvers import QpSolver
 from pliant.servo.task import FrameTask
 from pliant.servo.tracking import Gains, Servo
@@ -148,6 +148,8 @@ def record_points(
 ) -> PointArray:
     """Run the servo along the paths and record joint points.   (SPEC 5.4)
 
+    A path that jumps is refused. One that leads out of reach is followed as far as possible, and the answer says so.
+
     Args:
         q_start: where to look for the start of the path; it is brought onto it first.
         duration: how much of the paths [s].
@@ -163,6 +165,9 @@ def record_points(
     for name, value in (("every", every), ("duration", duration)):
         if not (math.isfinite(value) and value > 0.0):
             raise OptionError("points", Problem(name, f"{value}", "a finite number above zero"))
+    for task, target in targets:
+        if not isinstance(target, pin.SE3 | Hold):
+            check_continuity(target, dt, duration=duration, where=f"path of '{task.link}'")
     tell = progress if progress is not None else lambda _: None
     stabiliser = Stabiliser(robot, targets, joints=options.get("joints"))
     run = _run(robot, targets, stabiliser.settle(robot.q(q_start), 0.0), duration, every, by, dt, tell, options)
