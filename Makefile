@@ -10,7 +10,7 @@ WORKERS ?= 2
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help setup demo test lint bench pictures clean
+.PHONY: help setup demo test lint bench clean
 
 help:
 	@echo "make demo    set up and run the main job once"
@@ -44,6 +44,15 @@ lint: setup
 test: lint
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not performance"
 	$(BIN)/pytest -m performance
+
+# The peers that the benchmarks compare with (CVXPY, MuJoCo, other servos) are installed only here.
+$(VENV)/.bench: $(VENV)/.ready
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,bench]'
+	@touch $@
+
+bench: $(VENV)/.bench
+	@mkdir -p out/bench
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -151,7 +151,7 @@ def placo_step(problem: Problem, python: Path, rounds: int, count: int) -> dict[
             "rounds": rounds,
             "count": count,
         }
-        script = Path(__file__).with_name("placo_step.py")
+        script = Path(__file__).parent / "peers" / "placo_step.py"
         done = subprocess.run([python, script], input=json.dumps(question), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return {"skipped": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "failed"}

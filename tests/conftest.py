@@ -1,4 +1,4 @@
-"""Shared fixtures."""
+"""Fixtures that several packages' tests share."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real robots and scanned objects, which are not part of this repository; tests that need them skip without."""
-    folder = Path(os.environ.get("PLIANT_SHARED", ROOT.parent / "shared")) / "data"
-    if not folder.is_dir():
-        pytest.skip(
-            f"SKIPPED FOR LACK OF DATA: {folder} does not exist (set PLIANT_SHARED to the folder that holds data/)"
-        )
-    return folder
+    """Folder with real robots and scanned objects; tests that need it skip, loudly, where it is absent."""
+    root = Path(__file__).resolve().parents[1]
+    named = os.environ.get("PLIANT_SHARED")
+    candidates = [Path(named), Path(named) / "data"] if named else [root.parent / "shared" / "data"]
+    for folder in candidates:
+        if (folder / "objects").is_dir():
+            return folder
+    tried = ", ".join(str(folder) for folder in candidates)
+    pytest.skip(f"SHARED DATA ABSENT (tried {tried}); set PLIANT_SHARED to the folder that holds objects/")

@@ -11,7 +11,21 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Body": "pliant.objects",
+    "ContactLimits": "pliant.objects",
+    "InputError": "pliant.errors",
+    "Liquid": "pliant.objects",
+    "Material": "pliant.objects",
+    "Mesh": "pliant.objects",
     "PliantError": "pliant.errors",
+    "Robot": "pliant.robot",
+    "load_arm": "pliant.robot",
+    "load_assembly": "pliant.robot",
+    "load_hand": "pliant.robot",
+    "load_mesh": "pliant.objects",
+    "load_robot": "pliant.robot",
+    "make_shape": "pliant.objects",
+    "read_task": "pliant.files",
 }
 
 __all__ = ["__version__", *_HOMES]

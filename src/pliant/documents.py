@@ -7,6 +7,7 @@ nesting, aliases cannot explode, duplicate keys are refused, and a mistyped fiel
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,9 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pliant.errors import DocumentError, Problem, closest
+from pliant.errors import DocumentError, InputError, OptionError, Problem, closest
 
-__all__ = ["Document", "parse_document", "read_document", "read_mapping", "resolve_inside"]
+__all__ = ["Document", "make_folder", "parse_document", "read_document", "read_mapping", "resolve_inside"]
 
 MAX_BYTES = 4_000_000
 MAX_NODES = 200_000
@@ -33,12 +34,12 @@ class Document(BaseModel):
 D = TypeVar("D", bound=BaseModel)
 
 
-def read_document(path: str | Path, schema: type[D], *, error: type[DocumentError] | type[Any] = DocumentError) -> D:
+def read_document(path: str | Path, schema: type[D], *, error: type[InputError] = DocumentError) -> D:
     """Read a YAML (or JSON) file into ``schema``; every problem in it is reported at once."""
     return parse_document(read_mapping(path), schema, source=str(path), error=error)
 
 
-def parse_document(data: Any, schema: type[D], *, source: str, error: type[Any] = DocumentError) -> D:
+def parse_document(data: Any, schema: type[D], *, source: str, error: type[InputError] = DocumentError) -> D:
     """Validate plain data against ``schema``; ``source`` is named in the error."""
     try:
         return schema.model_validate(data)
@@ -77,6 +78,18 @@ def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, al
                 where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"
             ),
         )
+    return path
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, made if need be; an error that says why where it cannot be written to."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as bad:
+        raise OptionError(str(path), f"this folder cannot be made: {bad.strerror}") from None
+    if not os.access(path, os.W_OK):
+        raise OptionError(str(path), "this folder cannot be written to")
     return path
 
 

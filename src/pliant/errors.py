@@ -14,6 +14,7 @@ from dataclasses import dataclass
 __all__ = [
     "DescriptionError",
     "DocumentError",
+    "GraspError",
     "InputError",
     "LiquidError",
     "MaterialError",
@@ -90,6 +91,10 @@ class MaterialError(InputError):
 
 class LiquidError(InputError):
     """A liquid that does not fit its vessel."""
+
+
+class GraspError(InputError):
+    """Contacts, stiffnesses, wrenches or limits that do not describe a grasp."""
 
 
 class RobotError(InputError):

@@ -9,7 +9,7 @@ import numpy as np
 from pliant.objects import Mesh
 from pliant.robot import Link, Urdf
 
-from .loft import block, placed, rounded_end, rounded_rectangle, spaced, swept
+from .loft import block, even_ring, placed, rounded_end, rounded_rectangle, spaced, swept
 from .parts import DARK, GREY, link, moving, transform, write
 
 EDGE = 0.003
@@ -17,6 +17,7 @@ BALL = 0.012  # radius of a finger tip
 VELOCITY, EFFORT = 3.14, 0.7
 MASS = {"palm": 0.4154, "base": 0.0119, "proximal": 0.065, "medial": 0.0355, "distal": 0.036}
 HALF_THICKNESS, HALF_WIDTH = 0.0098, 0.0135
+NECK, NECK_WIDTH = 0.0092, 0.0129  # of the last link, so that its surface never coincides with its neighbour's
 
 
 def phalanx(length: float, name: str) -> Mesh:
@@ -33,26 +34,22 @@ def phalanx(length: float, name: str) -> Mesh:
 
 def tip(centre: float, name: str) -> Mesh:
     """Last link: a round bearing end, a neck and a ball of radius 12 mm around (0, 0, centre)."""
+    neck = centre - 0.010
 
     def ring_at(z: float) -> np.ndarray:
-        if z < 0.0:
-            half = float(np.sqrt(max(HALF_THICKNESS**2 - z**2, 1e-12)))
-            return rounded_rectangle(-half, half, HALF_WIDTH, 0.003, (8, 5, 3))
-        if z >= centre:
-            r = float(np.sqrt(max(BALL**2 - (z - centre) ** 2, 1e-12)))
-            return rounded_rectangle(-r, r, r, 0.9999 * r, (8, 5, 3))
-        t = min(1.0, z / (centre - 0.004))
+        if z >= neck:
+            r = float(np.sqrt(max(BALL**2 - max(z - centre, 0.0) ** 2, 1e-12)))
+            return even_ring(-r, r, r, r, 28)
+        t = max(0.0, z / neck)
         blend = t * t * (3 - 2 * t)
-        half, width = (1 - blend) * HALF_THICKNESS + blend * BALL, (1 - blend) * HALF_WIDTH + blend * BALL
-        return rounded_rectangle(-half, half, width, 0.003 + blend * 0.0088, (8, 5, 3))
+        half, width = (1 - blend) * NECK + blend * BALL, (1 - blend) * NECK_WIDTH + blend * BALL
+        if z < 0.0:
+            half = float(np.sqrt(max(NECK**2 - z**2, 1e-12)))
+        return even_ring(-half, half, width, 0.003 + blend * (BALL - 0.003), 28)
 
-    ball = centre + BALL * np.sin(np.linspace(0.0, np.radians(86), 11))
-    return swept(
-        [*rounded_end(HALF_THICKNESS, 0.0, up=False)[:-1], *spaced([0.0, centre], EDGE)[:-1], *ball],
-        ring_at,
-        cap=2,
-        name=name,
-    )
+    ball = centre + BALL * np.sin(np.linspace(0.0, np.radians(83), 9))
+    below = [*rounded_end(NECK, 0.0, up=False)[:-1], *spaced([0.0, neck, centre], EDGE)[:-1]]
+    return swept([*below, *ball], ring_at, cap=2, name=name)
 
 
 def make(folder: Path) -> None:

@@ -50,6 +50,33 @@ def rounded_rectangle(x0: float, x1: float, half_width: float, corner: float, co
     return np.array(points)
 
 
+def even_ring(x0: float, x1: float, half_width: float, corner: float, count: int) -> Ring:
+    """The same outline with ``count`` points at equal distances along it, from the middle of the front on."""
+    corner = min(corner, 0.5 * (x1 - x0), half_width)
+    w, d, quarter = half_width - corner, 0.5 * (x1 - x0) - corner, 0.5 * np.pi * corner
+    middle = 0.5 * (x0 + x1)
+    lengths = [w, quarter, 2 * d, quarter, 2 * w, quarter, 2 * d, quarter, w]
+    starts = np.concatenate([[0.0], np.cumsum(lengths)])
+    points = []
+    for s in starts[-1] * np.arange(count) / count:
+        i = min(int(np.searchsorted(starts, s, side="right")) - 1, 8)
+        t = s - starts[i]
+        if i % 2:
+            angle = (i // 2) * 0.5 * np.pi + t / corner
+            sign_x, sign_y = ((1, 1), (-1, 1), (-1, -1), (1, -1))[i // 2]
+            points.append((middle + sign_x * d + corner * np.cos(angle), sign_y * w + corner * np.sin(angle)))
+        else:
+            line = {
+                0: (x1, t),
+                2: (middle + d - t, half_width),
+                4: (x0, w - t),
+                6: (middle - d + t, -half_width),
+                8: (x1, t - w),
+            }
+            points.append(line[i])
+    return np.array(points)
+
+
 def circle(radius: float, count: int) -> Ring:
     angle = 2 * np.pi * np.arange(count) / count
     return radius * np.column_stack([np.cos(angle), np.sin(angle)])

@@ -18,6 +18,7 @@ FACE = 0.0745  # palm frame to knuckle base
 KNUCKLE, PROXIMAL, DISTAL = 0.0165, 0.0865, 0.0685
 PAD_PROXIMAL_X, PAD_PROXIMAL_Z = 0.01529, (0.01875, 0.06775)
 PAD_DISTAL_X, PAD_DISTAL_Z, ARC_END_Z, ARC_RADIUS = 0.01485, (0.01893, 0.03326), 0.0667, 0.0636
+NARROWING = 0.0495  # distal pad: full width below, drawn in above
 COUNTS = (8, 6, 3)
 VELOCITY = np.radians([80.0, 100.0])
 EFFORT = {"base": 2.0, "proximal": 2.1, "distal": 1.4}
@@ -65,17 +66,19 @@ def distal() -> Mesh:
             front = PAD_DISTAL_X - ARC_RADIUS + np.sqrt(ARC_RADIUS**2 - rise**2)
         back = 0.0122 - 0.0052 * max(0.0, z) / DISTAL
         front, back = _round_ends(z, front, back, radius, None)
-        if z > 0.055:
-            # The nail end: sides and back draw in like a quarter ellipse, the pad keeps its arc to its end.
-            t = min(1.0, (z - 0.055) / (DISTAL - 0.055))
-            width = 0.004 + (half_width - 0.004) * np.sqrt(1 - min(0.999, t**2))
-            back = -0.001 + (back + 0.001) * np.sqrt(1 - min(0.999, t**3))
-            front -= max(0.0, z - ARC_END_Z) * 1.2
+        if z > NARROWING:
+            # Towards the tip the corners round off: the middle four of six columns of cells stay on the arc.
+            t = min(1.0, (z - NARROWING) / (ARC_END_Z - NARROWING))
+            width, corner = half_width - 0.0024 * t**2, 0.0029 + 0.0016 * t**2
+        if z > ARC_END_Z:
+            t = (z - ARC_END_Z) / (DISTAL - ARC_END_Z)
+            width -= 0.004 * t**2
+            front, back = front - 0.003 * t**2, back - 0.0045 * t**2
             corner = min(corner, 0.45 * (front + back))
         return rounded_rectangle(-back, front, width, corner, COUNTS)
 
     tip = [0.0676, 0.0682, DISTAL]
-    middle = spaced([0.0, PAD_DISTAL_Z[0] - 0.001, *PAD_DISTAL_Z, 0.055, ARC_END_Z], 0.0025)
+    middle = spaced([0.0, PAD_DISTAL_Z[0] - 0.001, *PAD_DISTAL_Z, NARROWING, ARC_END_Z], 0.0025)
     return swept([*rounded_end(radius, 0.0, up=False)[:-1], *middle, *tip], ring_at, cap=3, name="distal")
 
 

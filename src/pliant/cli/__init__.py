@@ -13,6 +13,9 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "check": "pliant.cli.check",
+    "forces": "pliant.cli.forces",
+    "ik": "pliant.cli.ik",
+    "servo": "pliant.cli.servo",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }

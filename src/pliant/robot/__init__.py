@@ -15,6 +15,7 @@ from pliant.robot.description import (
 )
 from pliant.robot.model import Robot, load_robot
 from pliant.robot.modules import PALM_FRAME, Arm, Hand, read_arm, read_hand, tip_frame
+from pliant.robot.surfaces import LinkSurface, PadMesh, link_mesh, link_surfaces, pad_mesh
 from pliant.robot.tactile_layout import CellLayout, cell_layout
 from pliant.robot.urdf import Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.urdf_reading import parse_urdf, read_urdf
@@ -34,8 +35,10 @@ __all__ = [
     "JointServo",
     "Link",
     "LinkShape",
+    "LinkSurface",
     "Mimic",
     "Pad",
+    "PadMesh",
     "Palm",
     "Pose",
     "Preshape",
@@ -44,11 +47,14 @@ __all__ = [
     "Urdf",
     "assemble",
     "cell_layout",
+    "link_mesh",
+    "link_surfaces",
     "load_arm",
     "load_assembly",
     "load_hand",
     "load_module",
     "load_robot",
+    "pad_mesh",
     "parse_urdf",
     "read_arm",
     "read_hand",

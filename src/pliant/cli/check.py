@@ -1,0 +1,67 @@
+"""`pliant check`: is this file usable, and if not, why and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["check"]
+
+
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps.")
+    ],
+    package_dir: Annotated[
+        list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
+    ] = [],  # noqa: B006 - typer copies it
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check files and explain every problem found.
+
+    Examples:
+
+        pliant check my_hand.yaml my_hand.urdf
+
+        pliant check banana.stl task.yaml --json
+
+        pliant check arm.urdf --package-dir ~/catkin_ws/src
+    """
+    from rich.console import Console
+    from rich.markup import escape
+
+    from pliant.cli.answers import EXIT_BROKEN, emit
+    from pliant.files import check_file
+
+    reports = [check_file(path, package_dirs=package_dir) for path in files]
+    if not json:
+        console = Console(soft_wrap=True, highlight=False)
+        for report in reports:
+            verdict = "[green]ok[/]" if report.ok else "[red]not usable[/]"
+            console.print(f"{verdict}  [bold]{escape(str(report.file))}[/]  {report.kind}")
+            for fact in report.facts:
+                console.print(f"    {escape(fact)}")
+            for note in report.notes:
+                console.print(f"    [yellow]note[/] {escape(note)}")
+            for problem in report.problems:
+                console.print(f"    [red]problem[/] {escape(str(problem))}")
+    emit(
+        {
+            "files": [
+                {
+                    "file": str(report.file),
+                    "kind": report.kind,
+                    "ok": report.ok,
+                    "problems": [{"where": p.where, "what": p.what, "allowed": p.allowed} for p in report.problems],
+                    "notes": list(report.notes),
+                    "facts": list(report.facts),
+                }
+                for report in reports
+            ]
+        },
+        json,
+    )
+    if not all(report.ok for report in reports):
+        raise typer.Exit(EXIT_BROKEN)

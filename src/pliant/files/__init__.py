@@ -1,0 +1,56 @@
+"""Documents in and out: tasks, grasps, and what a file is. Names are loaded when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pliant.files.catalogue import shipped_task as shipped_task
+    from pliant.files.catalogue import shipped_tasks as shipped_tasks
+    from pliant.files.checking import FileReport as FileReport
+    from pliant.files.checking import check_file as check_file
+    from pliant.files.grasp_file import Grasp as Grasp
+    from pliant.files.grasp_file import GraspFile as GraspFile
+    from pliant.files.grasp_file import read_grasp as read_grasp
+    from pliant.files.task import read_task as read_task
+    from pliant.files.task import task_from_fields as task_from_fields
+    from pliant.files.task_schema import TaskFile as TaskFile
+
+_HOMES = {
+    "FileReport": "checking",
+    "Grasp": "grasp_file",
+    "GraspFile": "grasp_file",
+    "TaskFile": "task_schema",
+    "check_file": "checking",
+    "read_grasp": "grasp_file",
+    "read_task": "task",
+    "shipped_task": "catalogue",
+    "shipped_tasks": "catalogue",
+    "task_from_fields": "task",
+}
+
+__all__ = [
+    "FileReport",
+    "Grasp",
+    "GraspFile",
+    "TaskFile",
+    "check_file",
+    "read_grasp",
+    "read_task",
+    "shipped_task",
+    "shipped_tasks",
+    "task_from_fields",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f"pliant.files.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'pliant.files' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

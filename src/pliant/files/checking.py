@@ -1,0 +1,152 @@
+"""What a file is and whether it can be used: the work behind `pliant check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pliant.documents import read_mapping
+from pliant.errors import InputError, Problem
+from pliant.files.grasp_file import read_grasp
+from pliant.files.task import read_task
+from pliant.objects import load_mesh
+from pliant.robot import load_module, load_robot
+
+__all__ = ["FileReport", "check_file"]
+
+DOCUMENTS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """The verdict on one file.
+
+    Attributes:
+        file: the file as named.
+        kind: robot, hand, arm, mesh, task, grasp or unknown.
+        problems: why it cannot be used; empty if it can.
+        notes: what was mended or deserves a second look.
+        facts: what it holds, in a few lines.
+    """
+
+    file: Path
+    kind: str
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def check_file(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> FileReport:
+    """Find out what a file is and check all of it; never raises for a bad file."""
+    path, folders = Path(path), tuple(package_dirs)
+    kind = "unknown"
+    try:
+        kind = _kind(path)
+        notes, facts = _CHECKS[kind](path, folders)
+    except InputError as bad:
+        problems = []
+        for problem in bad.problems:
+            elsewhere = bad.source and Path(bad.source).name != path.name
+            where = ": ".join(filter(None, (bad.source if elsewhere else "", problem.where)))
+            problems.append(Problem(where, problem.what, problem.allowed))
+        return FileReport(path, kind, tuple(problems))
+    return FileReport(path, kind, (), tuple(notes), tuple(facts))
+
+
+Found = tuple[Iterable[str], Iterable[str]]
+
+
+def _kind(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix in (".urdf", ".xml"):
+        return "robot"
+    if suffix not in DOCUMENTS:
+        return "mesh"
+    fields = read_mapping(path)
+    if fields.get("kind") in ("hand", "arm"):
+        return str(fields["kind"])
+    if "contacts" in fields:
+        return "grasp"
+    if {"object", "robot", "task"} & set(fields):
+        return "task"
+    if {"fingers", "palm", "preshapes"} & set(fields):
+        return "hand"
+    if "flange" in fields:
+        return "arm"
+    raise InputError(
+        str(path),
+        Problem(
+            "",
+            f"cannot tell what this document is (fields: {', '.join(sorted(fields)[:8])})",
+            "a hand or arm says 'kind: hand' or 'kind: arm', a task has 'robot' and 'object'",
+        ),
+    )
+
+
+def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
+    robot = load_robot(path, package_dirs=folders)
+    coupled = robot.model.nv - robot.dof
+    joints = f"{robot.dof} independent joints" + (f" and {coupled} coupled" if coupled else "")
+    shapes = sum(len(link.collisions) for link in robot.urdf.links)
+    notes = [] if shapes else ["no link has a collision shape: contact and collisions cannot be seen"]
+    massless = [link.name for link in robot.urdf.links if link.inertial is None]
+    if len(massless) > 1:
+        notes.append(
+            f"{len(massless)} links have no <inertial>: {', '.join(massless[:6])}{', ...' * (len(massless) > 6)}"
+        )
+    return notes, [f"{joints}, {len(robot.link_names)} links, {shapes} collision shapes, {robot.mass:.3g} kg"]
+
+
+def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
+    module = load_module(path, package_dirs=folders)
+    facts = [
+        f"{module.description.title or module.name}: {module.robot.dof} independent joints, {module.robot.mass:.3g} kg"
+    ]
+    if module.description.kind == "hand":
+        pads = sum(len(finger.pads) for finger in module.description.fingers)
+        names = ", ".join(preshape.name for preshape in module.description.preshapes)
+        facts.append(f"{len(module.description.fingers)} fingers, {pads} pads, preshapes: {names}")
+    return [f"assumed: {text}" for text in module.description.assumed], facts
+
+
+def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
+    mended = load_mesh(path)
+    report = mended.report
+    size = " x ".join(f"{1000 * extent:.4g}" for extent in mended.mesh.extents)
+    contents = f"{1e6 * report.volume:.4g} cm3, surface {1e4 * report.area:.4g} cm2"
+    facts = [f"{len(mended.mesh.faces)} faces, {size} mm, {contents}"]
+    return [*(f"mended: {text}" for text in report.mended), *report.notes], facts
+
+
+def _check_task(path: Path, _: tuple[str | Path, ...]) -> Found:
+    task = read_task(path)
+    body = task.body
+    centre = 1000 * body.centre_of_mass(task.T_world_object.rotation.T @ (0.0, 0.0, 1.0))
+    facts = [
+        f"robot {task.assembly.name}: {task.assembly.robot.dof} independent joints",
+        f"{body.kind} '{body.mesh.name}', {len(body.mesh.faces)} faces, {body.mass:.4g} kg, "
+        f"centre of mass ({centre[0]:.2f}, {centre[1]:.2f}, {centre[2]:.2f}) mm in its own frame",
+        f"{len(task.scene)} obstacles, lift {1000 * task.wish.lift:g} mm, moved by {task.wish.by.value}",
+    ]
+    return task.notes, facts
+
+
+def _check_grasp(path: Path, _: tuple[str | Path, ...]) -> Found:
+    grasp = read_grasp(path)
+    weight = float((grasp.external[:3] @ grasp.external[:3]) ** 0.5)
+    return grasp.contacts.notes, [f"{len(grasp.contacts)} contacts, external force {weight:.4g} N"]
+
+
+_CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
+    "robot": _check_robot,
+    "hand": _check_module,
+    "arm": _check_module,
+    "mesh": _check_mesh,
+    "task": _check_task,
+    "grasp": _check_grasp,
+}

@@ -1,0 +1,165 @@
+"""From a task file to a `Task`: robot and object loaded, every wrong value named with its field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.documents import parse_document, read_mapping, resolve_inside
+from pliant.errors import DocumentError, InputError, Problem
+from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
+from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, load_mesh, make_shape, read_mesh
+from pliant.planner import Carrier, MoveFrame, PlannerOptions, Task, Wish
+from pliant.robot import Assembly, Pose, load_assembly
+
+__all__ = ["read_task", "task_from_fields"]
+
+T = TypeVar("T")
+
+
+def read_task(path: str | Path, *, allow_outside: bool = False) -> Task:
+    """Read a task file. Files it names must lie in its own folder or below, unless ``allow_outside``."""
+    path = Path(path)
+    fields = parse_document(read_mapping(path), TaskFile, source=str(path))
+    return task_from_fields(fields, path, allow_outside=allow_outside)
+
+
+def task_from_fields(fields: TaskFile, path: Path, *, allow_outside: bool = False) -> Task:
+    """Load what the fields name; problems of several parts are told together."""
+    reader = _Reader(path, allow_outside)
+    assembly = reader.part("robot", lambda: reader.assembly(fields.robot))
+    body_notes = reader.part("object", lambda: reader.body(fields.object))
+    scene = reader.part("scene", lambda: reader.scene(fields.scene))
+    if reader.problems or assembly is None or body_notes is None or scene is None:
+        raise DocumentError(str(path), reader.problems)
+    body, notes = body_notes
+    q_start = _start(fields.robot, assembly, path)
+    move = fields.task.move
+    rotation = np.zeros(3)
+    if move.rotate is not None:
+        axis = np.array(move.rotate.axis)
+        rotation = np.radians(move.rotate.angle_deg) * axis / np.linalg.norm(axis)
+    wish = Wish(
+        fields.task.lift,
+        move.translate,
+        (float(rotation[0]), float(rotation[1]), float(rotation[2])),
+        MoveFrame(move.frame),
+        fields.task.steps,
+        Carrier(fields.task.by),
+    )
+    options = PlannerOptions(fields.planner.faces, fields.planner.rolls, fields.planner.keep)
+    return Task(assembly, q_start, body, fields.object.pose.se3, scene, wish, options, path.stem, notes)
+
+
+class _Reader:
+    def __init__(self, path: Path, allow_outside: bool) -> None:
+        self.path = path
+        self.allow_outside = allow_outside
+        self.problems: list[Problem] = []
+
+    def part(self, field: str, load: Callable[[], T]) -> T | None:
+        """Load one part; its problems are kept under the field's name instead of stopping here."""
+        try:
+            return load()
+        except InputError as bad:
+            for problem in bad.problems:
+                inside = bad.source not in ("", str(self.path))
+                where = f"{field}: {bad.source}" if inside else field
+                self.problems.append(
+                    Problem(f"{where}: {problem.where}" if problem.where else where, problem.what, problem.allowed)
+                )
+            return None
+
+    def file(self, name: str, where: str) -> Path:
+        folder = self.path.parent
+        return resolve_inside(folder, name, source=str(self.path), where=where, allow_outside=self.allow_outside)
+
+    def assembly(self, robot: RobotFields) -> Assembly:
+        def module(name: str | None, where: str) -> str | Path | None:
+            return self.file(name, where) if name is not None and Path(name).suffix else name
+
+        return load_assembly(
+            module(robot.arm, "robot.arm"),
+            module(robot.hand, "robot.hand"),
+            T_flange_hand=robot.mount.se3,
+            T_world_base=robot.base.se3,
+            package_dirs=[self.file(folder, "robot.package_dirs") for folder in robot.package_dirs],
+        )
+
+    def body(self, fields: ObjectFields) -> tuple[Body, tuple[str, ...]]:
+        notes: list[str] = []
+        if fields.mesh is not None:
+            mended = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
+            mesh = mended.mesh
+            notes += mended.report.mended
+        else:
+            assert fields.shape is not None
+            ((name, parameters),) = fields.shape.items()
+            mesh = make_shape(name, **parameters)
+            mesh = mesh.scaled(fields.scale) if fields.scale != 1.0 else mesh
+        m = fields.material
+        material = Material(m.young, m.poisson, m.density, m.friction)
+        liquid = None
+        if fields.liquid is not None:
+            liquid = Liquid(fields.liquid.volume, fields.liquid.density, fields.liquid.wall, fields.liquid.sealed)
+        limits = ContactLimits(fields.limits.force, fields.limits.pressure)
+        body = Body.from_mesh(mesh, material, mass=fields.mass, liquid=liquid, limits=limits)
+        return body, (*notes, *material.notes())
+
+    def scene(self, items: Iterable[SceneItem]) -> tuple[Mesh, ...]:
+        return tuple(self.obstacle(item, f"scene[{i}]") for i, item in enumerate(items))
+
+    def obstacle(self, item: SceneItem, where: str) -> Mesh:
+        if item.mesh is not None:
+            return read_mesh(self.file(item.mesh, f"{where}.mesh")).scaled(item.scale).transformed(item.pose.se3)
+        if item.box is not None:
+            mesh, placed = make_shape("box", size=item.box.size, edge=max(item.box.size)), item.box
+            return mesh.transformed(Pose(position=placed.position, rpy_deg=placed.rpy_deg).se3)
+        if item.cylinder is not None:
+            c = item.cylinder
+            mesh = make_shape("cylinder", radius=c.radius, height=c.height, edge=0.3 * c.radius)
+            return mesh.transformed(Pose(position=c.position, rpy_deg=c.rpy_deg).se3)
+        assert item.sphere is not None
+        s = item.sphere
+        return make_shape("sphere", radius=s.radius, edge=0.2 * s.radius).transformed(
+            pin.SE3(np.eye(3), np.array(s.position))
+        )
+
+
+def _start(fields: RobotFields, assembly: Assembly, path: Path) -> NDArray[np.float64]:
+    """The start: values by name, or a list for the arm alone or for all joints; home where nothing is said."""
+    robot, q = assembly.robot, assembly.q_home
+    where = "robot.start_deg"
+    if fields.start_deg is None:
+        return q
+    if isinstance(fields.start_deg, dict):
+        try:
+            indices = np.array([robot.joint_index(name) for name in fields.start_deg], dtype=np.int64)
+        except InputError as bad:
+            raise DocumentError(str(path), Problem(where, bad.problems[0].what, bad.problems[0].allowed)) from None
+        values = np.array(list(fields.start_deg.values()))
+    else:
+        values = np.array(fields.start_deg)
+        if len(values) == len(assembly.arm_joints) and len(values) > 0:
+            indices = assembly.arm_joints
+        elif len(values) == robot.dof:
+            indices = np.arange(robot.dof)
+        else:
+            allowed = f"give {len(assembly.arm_joints)} (the arm) or {robot.dof} (all): {', '.join(robot.joint_names)}"
+            raise DocumentError(str(path), Problem(where, f"has {len(values)} values", allowed))
+    kinds = {joint.name: joint.kind for joint in robot.urdf.joints}
+    for i, value in zip(indices.tolist(), values, strict=True):
+        name = robot.joint_names[i]
+        q[i] = value if kinds[name] == "prismatic" else np.radians(value)
+        if not robot.lower[i] - 1e-9 <= q[i] <= robot.upper[i] + 1e-9:
+            low, high = np.degrees(robot.lower[i]), np.degrees(robot.upper[i])
+            allowed = f"allowed: {low:.4g} .. {high:.4g} deg"
+            raise DocumentError(
+                str(path), Problem(f"{where}: {name}", f"{value:g} is outside the joint's limits", allowed)
+            )
+    return q

@@ -1,0 +1,165 @@
+"""The schema of a task file: one page of YAML, every field checked. Units: SI, but for fields that end in _deg."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from pliant.documents import Document
+from pliant.robot import Pose
+
+__all__ = ["LimitsFields", "LiquidFields", "MaterialFields", "ObjectFields", "RobotFields", "SceneItem", "TaskFile"]
+
+Vector3 = tuple[float, float, float]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class RobotFields(Document):
+    """Arm and hand by shipped name or by the path of a description (relative to the task file)."""
+
+    arm: str | None = None
+    hand: str
+    base: Pose = Pose()
+    mount: Pose = Pose()
+    start_deg: tuple[float, ...] | dict[str, float] | None = None
+    package_dirs: tuple[str, ...] = ()
+
+
+class MaterialFields(Document):
+    """Elastic constants [Pa, -], density [kg/m^3] and friction with the pads. Ranges are checked by `Material`."""
+
+    young: float
+    poisson: float
+    density: float | None = None
+    friction: float = 0.5
+
+
+class LimitsFields(Document):
+    """The most a contact may do to the object: force [N], pressure [Pa]."""
+
+    force: float | None = None
+    pressure: float | None = None
+
+
+class LiquidFields(Document):
+    """A liquid inside: volume [m^3], density [kg/m^3], wall thickness of the vessel [m], sealed or open."""
+
+    volume: float
+    density: float = 1000.0
+    wall: float | None = None
+    sealed: bool = True
+
+
+class ObjectFields(Document):
+    """The object: a mesh file or one of the shipped shapes, its pose, material, limits and contents."""
+
+    mesh: str | None = None
+    scale: Positive = 1.0
+    shape: dict[str, dict[str, Any]] | None = None
+    pose: Pose = Pose()
+    material: MaterialFields
+    mass: float | None = None
+    limits: LimitsFields = LimitsFields()
+    liquid: LiquidFields | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ObjectFields:
+        if (self.mesh is None) == (self.shape is None):
+            raise ValueError("give either mesh (a file) or shape (one of those that 'pliant objects' lists)")
+        if self.shape is not None and len(self.shape) != 1:
+            raise ValueError(f"shape names {len(self.shape)} shapes; give one, as 'shape: {{torus: {{major: 0.035}}}}'")
+        return self
+
+
+class Placed(Document):
+    """An obstacle's pose in the world."""
+
+    position: Vector3 = (0.0, 0.0, 0.0)
+    rpy_deg: Vector3 = (0.0, 0.0, 0.0)
+
+
+class BoxFields(Placed):
+    """A box, centred on its position: edges along x, y, z [m]."""
+
+    size: tuple[Positive, Positive, Positive]
+
+
+class CylinderFields(Placed):
+    """A cylinder along z, centred on its position [m]."""
+
+    radius: Positive
+    height: Positive
+
+
+class SphereFields(Placed):
+    """A ball around its position [m]."""
+
+    radius: Positive
+
+
+class SceneItem(Document):
+    """One obstacle: a box, a cylinder, a sphere, or a mesh file with a pose."""
+
+    box: BoxFields | None = None
+    cylinder: CylinderFields | None = None
+    sphere: SphereFields | None = None
+    mesh: str | None = None
+    pose: Pose = Pose()
+    scale: Positive = 1.0
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> SceneItem:
+        given = [name for name in ("box", "cylinder", "sphere", "mesh") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"an obstacle is one of box, cylinder, sphere, mesh; given: {', '.join(given) or 'none'}")
+        return self
+
+
+class RotateFields(Document):
+    """A turn about an axis through the object's centre of mass."""
+
+    axis: Vector3
+    angle_deg: float
+
+    @model_validator(mode="after")
+    def _has_axis(self) -> RotateFields:
+        if float(np.linalg.norm(self.axis)) < 1e-9:
+            raise ValueError("axis (0, 0, 0) has no direction")
+        return self
+
+
+class MoveFields(Document):
+    """Displacement of the object after the lift."""
+
+    translate: Vector3 = (0.0, 0.0, 0.0)
+    rotate: RotateFields | None = None
+    frame: Literal["world", "object", "palm"] = "palm"
+
+
+class WishFields(Document):
+    """What must happen to the object."""
+
+    lift: Annotated[float, Field(ge=0, le=2)] = 0.05
+    move: MoveFields = MoveFields()
+    steps: Annotated[int, Field(ge=1, le=10_000)] = 20
+    by: Literal["fingers", "arm", "both"] = "fingers"
+
+
+class PlannerFields(Document):
+    """How hard to look."""
+
+    faces: Annotated[int, Field(ge=4, le=100_000)] = 60
+    rolls: Annotated[int, Field(ge=1, le=360)] = 8
+    keep: Annotated[int, Field(ge=1, le=1000)] = 5
+
+
+class TaskFile(Document):
+    """A task file as written."""
+
+    robot: RobotFields
+    object: ObjectFields
+    scene: tuple[SceneItem, ...] = ()
+    task: WishFields = WishFields()
+    planner: PlannerFields = PlannerFields()

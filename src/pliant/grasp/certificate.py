@@ -1,0 +1,133 @@
+"""Proofs that no forces hold: Farkas certificates that anyone can check with a few multiplications.
+
+If A x + s = b has a solution with s in the cone, then z . (A x + s) = z . b for every z. A vector z in the dual cone
+with A^T z = 0 makes the left side non-negative; if z . b < 0 there is no solution. Numbers on a computer leave A^T z
+a little off zero, so a certificate also says how large forces would have to be to escape it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pliant.grasp.cones import cone_distance
+
+__all__ = ["Certificate", "certify", "least_violation"]
+
+# A certificate counts when only forces this many times the load could escape it.
+TRUSTED_REACH = 1e5
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A checked proof of infeasibility of A x + s = b, s in the cones; numbers in units of the load.
+
+    Args:
+        matrix, right, cones: A, b and the cones as (kind, rows): "zero", "plus" (non-negative), "second" (order).
+        dual: z, scaled so that b . z = -1.
+        twist: motion of the object (linear, angular in {B}) along which the load does positive work and no permitted
+            contact force does negative work: the way it gets loose. None if limits or the hand are part of the proof.
+    """
+
+    matrix: sparse.csc_matrix
+    right: NDArray[np.float64]
+    cones: tuple[tuple[str, int], ...]
+    dual: NDArray[np.float64]
+    twist: NDArray[np.float64] | None = None
+
+    @property
+    def reach(self) -> float:
+        """No solution has all |x| below this many loads: 1 / |A^T z|_1."""
+        off = float(np.abs(self.matrix.T @ self.dual).sum())
+        return np.inf if off == 0 else 1.0 / off
+
+    def check(self) -> bool:
+        """Whether the proof holds: z in the dual cone, b . z = -1, A^T z = 0 up to forces of 1e5 loads."""
+        inside = cone_distance(self.cones, self.dual, dual=True) <= 0.0
+        return inside and abs(float(self.right @ self.dual) + 1) < 1e-6 and self.reach > TRUSTED_REACH
+
+
+def certify(
+    matrix: sparse.csc_matrix, right: NDArray[np.float64], cones: tuple[tuple[str, int], ...], dual: NDArray[np.float64]
+) -> Certificate | None:
+    """A certificate from a solver's dual vector, or None if it proves nothing."""
+    z = _into_dual_cone(cones, dual)
+    # A limit that is not there is a row of zeros; its dual proves nothing and only weakens the proof.
+    empty = np.ones(len(z), dtype=bool)
+    empty[matrix.indices[matrix.data != 0]] = False
+    z[empty & _linear_rows(cones)] = 0.0
+    gain = -float(right @ z)
+    if not np.isfinite(gain) or gain <= 0:
+        return None
+    z = z / gain
+    # One step towards A^T z = 0; kept only if it helps once z is back in the cone.
+    gram = (matrix.T @ matrix).toarray()
+    better = _into_dual_cone(cones, z - matrix @ np.linalg.lstsq(gram, matrix.T @ z, rcond=1e-14)[0])
+    gain = -float(right @ better)
+    if gain > 0 and np.abs(matrix.T @ better).sum() / gain < np.abs(matrix.T @ z).sum():
+        z = better / gain
+    certificate = Certificate(matrix, right, cones, z)
+    return certificate if certificate.check() else None
+
+
+def least_violation(
+    matrix: sparse.csc_matrix, right: NDArray[np.float64], cones: tuple[tuple[str, int], ...]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """How much every inequality must give way, in units of the load, until there is a solution; below 0: room to spare.
+
+    This program always has solutions and room around them, so it decides where the other one is on the edge.
+
+    Returns:
+        the violation, x, and the dual vector of the original constraints.
+    """
+    lift = np.zeros((matrix.shape[0], 1))
+    start = 0
+    for kind, count in cones:
+        if kind == "plus":
+            lift[start : start + count] = -1.0
+        elif kind == "second":
+            lift[start] = -1.0
+        start += count
+    width = matrix.shape[1]
+    last = sparse.csc_matrix(([-1.0], ([0], [width])), shape=(1, width + 1))
+    a = sparse.csc_matrix(sparse.vstack([sparse.hstack([matrix, sparse.csc_matrix(lift)]), last]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = 1e-10
+    kinds = {"zero": clarabel.ZeroConeT, "plus": clarabel.NonnegativeConeT, "second": clarabel.SecondOrderConeT}
+    cost = np.zeros(width + 1)
+    cost[-1] = 1.0
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix((width + 1, width + 1)),
+        cost,
+        a,
+        np.append(right, 1.0),
+        [*(kinds[kind](count) for kind, count in cones), clarabel.NonnegativeConeT(1)],
+        settings,
+    )
+    answer = solver.solve()
+    x, z = np.array(answer.x), np.array(answer.z)
+    return float(x[-1]), x[:-1], z[:-1]
+
+
+def _linear_rows(cones: tuple[tuple[str, int], ...]) -> NDArray[np.bool_]:
+    return np.concatenate([np.full(count, kind == "plus") for kind, count in cones])
+
+
+def _into_dual_cone(cones: tuple[tuple[str, int], ...], dual: NDArray[np.float64]) -> NDArray[np.float64]:
+    z = dual.copy()
+    start = 0
+    for kind, count in cones:
+        part = z[start : start + count]
+        if kind == "plus":
+            np.maximum(part, 0.0, out=part)
+        elif kind == "second":
+            # A hair more than the norm, so that rounding cannot push it out again.
+            part[0] = max(part[0], float(np.linalg.norm(part[1:])) * (1 + 1e-14))
+        start += count
+    return z

@@ -1,0 +1,251 @@
+"""Grasp matrix and hand Jacobian, in space and in the plane, with reports on rank and conditioning.   (SPEC 7.1)
+
+`G~` maps contact wrenches in {C_i} to the wrench on the object about its centre of mass in {B}; `J~` maps joint rates
+to twists of the link points at the contacts in {C_i}. `G = G~ H` and `J = H^T J~` keep what the contact models pass on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.errors import GraspError
+from pliant.grasp.contacts import ContactSet
+
+__all__ = [
+    "MatrixReport",
+    "component_scale",
+    "contact_twists",
+    "cross_matrix",
+    "full_grasp_matrix",
+    "grasp_matrix",
+    "hand_jacobian",
+    "hand_report",
+    "joint_jacobian",
+    "object_report",
+    "reference_length",
+    "wrench_about",
+]
+
+# Singular values below this part of the largest count as zero.
+RANK_TOLERANCE = 1e-9
+
+
+def cross_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
+    """S(a) with S(a) b = a x b; in the plane S(a) = [-a_y a_x].   (SPEC 2)
+
+    Args:
+        vectors: ... x 3 or ... x 2.
+    """
+    a = np.asarray(vectors, dtype=float)
+    if a.shape[-1] == 2:
+        return np.stack([-a[..., 1], a[..., 0]], axis=-1)[..., None, :]
+    s = np.zeros((*a.shape, 3))
+    s[..., 0, 1], s[..., 0, 2] = -a[..., 2], a[..., 1]
+    s[..., 1, 0], s[..., 1, 2] = a[..., 2], -a[..., 0]
+    s[..., 2, 0], s[..., 2, 1] = -a[..., 1], a[..., 0]
+    return s
+
+
+def full_grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> NDArray[np.float64]:
+    """G~ = [G~_1 .. G~_n] with G~_i = [[R_i, 0], [S(r_i) R_i, R_i]]; balance is w_ext = -G~ w_c.   (SPEC 7.1, (1))
+
+    In the plane the angular block of R_i is the number 1.
+
+    Args:
+        contacts: n contacts.
+        centre: centre of mass in {B} [m]; the origin when left out.
+
+    Returns:
+        d x nd: unit contact forces give forces [-] and torques [m]; unit contact moments give torques [-].
+    """
+    s, d = (3, 6) if contacts.dimension == 3 else (2, 3)
+    r = contacts.points if centre is None else contacts.points - np.asarray(centre, dtype=float)
+    rotations = contacts.rotations
+    g = np.zeros((d, len(contacts), d))
+    g[:s, :, :s] = rotations.transpose(1, 0, 2)
+    g[s:, :, :s] = (cross_matrix(r) @ rotations).transpose(1, 0, 2)
+    g[s:, :, s:] = rotations.transpose(1, 0, 2) if s == 3 else 1.0
+    return g.reshape(d, -1)
+
+
+def grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> NDArray[np.float64]:
+    """G = G~ H: stacked contact forces f to the wrench on the object, w_ext = -G f.   (SPEC 7.1, (3))"""
+    layout = contacts.layout
+    if contacts.dimension == 3 and layout.size == 3 * len(contacts) and not layout.moment_entries.size:
+        # Points with friction in space, the everyday case: the moment columns need not be made first.
+        r = contacts.points if centre is None else contacts.points - np.asarray(centre, dtype=float)
+        g = np.empty((6, len(contacts), 3))
+        g[:3] = contacts.rotations.transpose(1, 0, 2)
+        g[3:] = (cross_matrix(r) @ contacts.rotations).transpose(1, 0, 2)
+        return g.reshape(6, -1)
+    return full_grasp_matrix(contacts, centre)[:, contacts.layout.columns]
+
+
+def contact_twists(contacts: ContactSet, link_jacobians: ArrayLike, origins: ArrayLike) -> NDArray[np.float64]:
+    """J~ from the Jacobians of the links that touch: nd x q, twists of the contact points in {C_i}.   (SPEC 7.1, (2))
+
+    Args:
+        contacts: n contacts.
+        link_jacobians: n x d x q; block i maps joint rates to the twist of the touching link (linear first) in {B},
+            the linear part being the velocity of the link's point at ``origins[i]``.
+        origins: n x s points of the links in {B} [m].
+    """
+    jac = np.asarray(link_jacobians, dtype=float)
+    s, d = (3, 6) if contacts.dimension == 3 else (2, 3)
+    if jac.ndim != 3 or jac.shape[:2] != (len(contacts), d):
+        raise GraspError("link_jacobians", f"shape {jac.shape}; expected {len(contacts)} x {d} x joints")
+    arm = contacts.points - np.broadcast_to(np.asarray(origins, dtype=float), contacts.points.shape)
+    turns = jac[:, s:, :]
+    # v_c = v_o + w x arm; in the plane w x arm = w (-arm_y, arm_x) = w S(arm)^T.
+    swing = -cross_matrix(arm) @ turns if s == 3 else cross_matrix(arm).transpose(0, 2, 1) @ turns
+    return _in_contact_frames(contacts, jac[:, :s, :] + swing, turns)
+
+
+def joint_jacobian(
+    contacts: ContactSet,
+    axes: ArrayLike,
+    origins: ArrayLike,
+    carries: ArrayLike,
+    *,
+    prismatic: ArrayLike | Sequence[bool] | bool = False,
+) -> NDArray[np.float64]:
+    """J~ from joint axes: prismatic column (z_j, 0), revolute (z_j x (c_i - o_j), z_j), zero if j does not carry i.
+
+    (SPEC 7.1, (2))
+
+    Args:
+        contacts: n contacts.
+        axes: q x s unit axes z_j in {B}; in the plane used by prismatic joints only (revolute ones turn about +z).
+        origins: q x s points o_j on the axes in {B} [m].
+        carries: n x q, true where joint j moves the link of contact i.
+        prismatic: q flags, or one for all.
+
+    Returns:
+        nd x q, twists in {C_i} per unit joint rate.
+    """
+    s = contacts.dimension
+    z, o = np.asarray(axes, dtype=float).reshape(-1, s), np.asarray(origins, dtype=float).reshape(-1, s)
+    q = len(z)
+    mask = np.asarray(carries, dtype=bool)
+    if len(o) != q or mask.shape != (len(contacts), q):
+        raise GraspError(
+            "joints",
+            f"{q} axes, {len(o)} origins, carries of shape {mask.shape}; expected carries {len(contacts)} x {q}",
+        )
+    slides = np.broadcast_to(np.asarray(prismatic, dtype=bool), (q,))
+    arms = contacts.points[:, None, :] - o[None, :, :]
+    if s == 3:
+        moved, turned = np.cross(z[None], arms), np.broadcast_to(z, (len(contacts), q, 3))
+    else:
+        moved = np.stack([-arms[..., 1], arms[..., 0]], axis=-1)
+        turned = np.ones((len(contacts), q, 1))
+    linear = np.where(slides[None, :, None], z[None], moved) * mask[..., None]
+    angular = np.where(slides[None, :, None], 0.0, turned) * mask[..., None]
+    return _in_contact_frames(contacts, linear.transpose(0, 2, 1), angular.transpose(0, 2, 1))
+
+
+def hand_jacobian(contacts: ContactSet, twists: ArrayLike) -> NDArray[np.float64]:
+    """J = H^T J~: joint rates to the contact velocities that the models pass on; tau = J^T f.   (SPEC 7.1, (4))"""
+    full = np.asarray(twists, dtype=float)
+    rows = len(contacts) * (6 if contacts.dimension == 3 else 3)
+    if full.ndim != 2 or full.shape[0] != rows:
+        raise GraspError("twists", f"shape {full.shape}; expected {rows} rows, one block per contact")
+    return full[contacts.layout.columns]
+
+
+def wrench_about(force: ArrayLike, torque: ArrayLike, at: ArrayLike, centre: ArrayLike) -> NDArray[np.float64]:
+    """The wrench about ``centre`` of a force acting ``at`` a point plus a torque; all in {B} [N, N m, m]."""
+    f, arm = np.asarray(force, dtype=float), np.asarray(at, dtype=float) - np.asarray(centre, dtype=float)
+    return np.concatenate([f, np.atleast_1d(torque) + cross_matrix(arm) @ f])
+
+
+def reference_length(contacts: ContactSet, centre: ArrayLike | None = None) -> float:
+    """The length that makes torques comparable with forces: distance of the farthest contact from the centre [m]."""
+    r = contacts.points if centre is None else contacts.points - np.asarray(centre, dtype=float)
+    longest = math.sqrt(np.einsum("ij,ij->i", r, r).max())
+    return longest if longest > 1e-9 else 1.0
+
+
+def component_scale(contacts: ContactSet) -> NDArray[np.float64]:
+    """What turns f into newtons throughout: 1 for forces, e for the moments of soft fingers, m = e (m / e)."""
+    layout = contacts.layout
+    if not layout.moment_entries.size:
+        return layout.ones
+    scale = layout.ones.copy()
+    scale[layout.moment_entries] = contacts.spin_arm[layout.moment_contacts]
+    return scale
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixReport:
+    """Rank and conditioning of G or J, with the singular values behind them.
+
+    Args:
+        name: which matrix.
+        singular_values: largest first; torques divided by the reference length, so all have one unit.
+        rank: how many are above the tolerance.
+        full: the rank the matrix should have.
+        free: unit directions that are lost: wrenches no contact force can answer (G, rows) or joint rates that move no
+            contact (J, columns), one per row, in the scaled units.
+        idle_joints: joints that carry no contact at all; not held against the grasp.
+    """
+
+    name: str
+    singular_values: NDArray[np.float64]
+    rank: int
+    full: int
+    free: NDArray[np.float64]
+    idle_joints: tuple[int, ...] = ()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is lost."""
+        return self.rank == self.full
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value; infinite when rank is lost."""
+        if not self.is_full or self.full == 0:
+            return np.inf
+        return float(self.singular_values[0] / self.singular_values[self.full - 1])
+
+
+def object_report(
+    contacts: ContactSet, centre: ArrayLike | None = None, *, length: float | None = None
+) -> MatrixReport:
+    """Whether every external wrench can be answered, friction permitting: G of full row rank.   (SPEC 7.1)"""
+    s = contacts.dimension
+    g = grasp_matrix(contacts, centre) * component_scale(contacts)
+    g[s:] /= length or reference_length(contacts, centre)
+    u, sigma, _ = np.linalg.svd(g, full_matrices=True)
+    rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum())
+    values = np.concatenate([sigma, np.zeros(len(g) - len(sigma))])
+    return MatrixReport("G", values, rank, len(g), u[:, rank:].T)
+
+
+def hand_report(contacts: ContactSet, jacobian: ArrayLike) -> MatrixReport:
+    """Whether every joint that carries a contact matters: J of full column rank in those joints.   (SPEC 7.1)"""
+    j = np.asarray(jacobian, dtype=float)
+    scale = component_scale(contacts)[:, None]
+    size = np.abs(j).max(initial=0.0)
+    busy = np.abs(j).max(axis=0, initial=0.0) > RANK_TOLERANCE * size
+    _, sigma, vt = np.linalg.svd((j * scale)[:, busy], full_matrices=True)
+    rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum()) if sigma.size else 0
+    free = np.zeros((len(vt) - rank, j.shape[1]))
+    free[:, busy] = vt[rank:]
+    values = np.concatenate([sigma, np.zeros(len(vt) - len(sigma))])
+    return MatrixReport("J", values, rank, int(busy.sum()), free, tuple(int(k) for k in np.flatnonzero(~busy)))
+
+
+def _in_contact_frames(
+    contacts: ContactSet, linear: NDArray[np.float64], angular: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    back = contacts.rotations.transpose(0, 2, 1)
+    turned = back @ angular if contacts.dimension == 3 else angular
+    both = np.concatenate([back @ linear, turned], axis=1)
+    return both.reshape(-1, both.shape[2])

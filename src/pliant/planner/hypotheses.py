@@ -1,0 +1,250 @@
+"""Where a hand could go: approach directions around the object, times roll, preshape and fingers.   (SPEC 8.1)
+
+The bounding polyhedron of [A] is the object's own mesh with few faces: its face normals follow the shape. The `sphere`
+and `box` grids of other planners are here too, so that the gain can be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.errors import OptionError, unknown_name
+from pliant.objects import Mesh
+from pliant.robot import PALM_FRAME, Assembly, Preshape, tip_frame
+
+__all__ = ["Approach", "Hypothesis", "Method", "approaches", "finger_subsets", "make_hypotheses", "meeting_height"]
+
+Floats = NDArray[np.float64]
+Method = Literal["polyhedron", "sphere", "box"]
+METHODS = ("polyhedron", "sphere", "box")
+CLEARANCE = 0.005
+"""Least distance between palm and object [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Approach:
+    """A way to come near: a point on or around the object and the outward direction there, in the object's frame."""
+
+    point: Floats
+    normal: Floats
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A hand pose relative to the object, a preshape and the fingers that take part.
+
+    Args:
+        number: position in the list; stays the same for the same task and seed.
+        T_object_palm: the palm frame (z towards the object, x along the closing direction) in the object's frame.
+        preshape: name of the preshape.
+        fingers: names of the fingers that close.
+        source: where it comes from, in words.
+    """
+
+    number: int
+    T_object_palm: pin.SE3
+    preshape: str
+    fingers: tuple[str, ...]
+    source: str
+
+
+def approaches(mesh: Mesh, method: Method = "polyhedron", count: int = 60) -> list[Approach]:
+    """Approach directions around a closed mesh.
+
+    Args:
+        mesh: the object [m].
+        method: polyhedron: one per face of the mesh decimated to ``count`` faces; sphere: ``count`` directions spread
+            evenly over the circumscribed sphere; box: a grid on the sides of the principal-axes box.
+        count: about how many.
+    """
+    if method == "polyhedron":
+        return _polyhedron(mesh, count)
+    if method == "sphere":
+        return _sphere(mesh, count)
+    if method == "box":
+        return _box(mesh, count)
+    raise OptionError("planner", unknown_name("method", str(method), METHODS))
+
+
+def finger_subsets(assembly: Assembly, preshape: Preshape) -> list[tuple[str, ...]]:
+    """Every choice of two or more fingers that this preshape allows, most fingers first.
+
+    Fingers that share a joint move together, so a choice that separates them is left out; so is one whose fingers all
+    push the same way (no two closing directions more than a right angle apart): it can push an object, not hold it.
+    """
+    assert assembly.hand is not None
+    names = preshape.fingers or tuple(finger.name for finger in assembly.hand.fingers)
+    groups = _coupled(assembly, preshape, names)
+    ways = _closing_directions(assembly, preshape, names)
+
+    def allowed(subset: tuple[str, ...]) -> bool:
+        together = all(not (group & set(subset)) or group <= set(subset) for group in groups)
+        return together and any(ways[a] @ ways[b] < 0.0 for a, b in combinations(subset, 2))
+
+    sizes = range(len(names), 1, -1)
+    return [subset for size in sizes for subset in combinations(names, size) if allowed(subset)]
+
+
+def meeting_height(assembly: Assembly, preshape: Preshape, fingers: tuple[str, ...]) -> float:
+    """How far in front of the palm the tips are when the closing fingers come closest to each other [m]."""
+    q_home = assembly.robot.neutral
+    best, height = np.inf, 0.0
+    for closed in np.linspace(0.0, 1.0, 41):
+        q = assembly.preshaped(q_home, preshape, float(closed))
+        palm, *tips = assembly.robot.poses([PALM_FRAME, *(tip_frame(name) for name in fingers)], q)
+        local = np.array([palm.actInv(tip.translation) for tip in tips])
+        spread = float(np.linalg.norm(local[:, :2] - local[:, :2].mean(axis=0), axis=1).mean())
+        if spread < best:
+            best, height = spread, float(local[:, 2].mean())
+    return height
+
+
+def make_hypotheses(
+    mesh: Mesh,
+    assembly: Assembly,
+    *,
+    method: Method = "polyhedron",
+    count: int = 60,
+    rolls: int = 8,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[Hypothesis]:
+    """All combinations of approach, distance, roll, preshape and fingers, in an order that any prefix samples evenly.
+
+    For every approach the palm stands at two distances: so that the tips meet just below the surface, and close by, so
+    that the fingers wrap around. Both are larger than nothing and smaller than the hand's length.
+
+    Args:
+        rolls: roll angles about the approach direction, over a full turn.
+        limit: keep only so many.
+        seed: shuffles the order; the set is the same for every seed unless it is limited.
+    """
+    if assembly.hand is None:
+        raise OptionError(assembly.name, "has no hand; a grasp needs one")
+    ways = list(_ways(assembly))
+    found = approaches(mesh, method, count)
+    combined = [(a, roll, way) for a in range(len(found)) for roll in range(rolls) for way in range(len(ways))]
+    order = np.random.default_rng(seed).permutation(len(combined))[:limit]
+    hypotheses = []
+    for number, i in enumerate(order.tolist()):
+        a, roll, way = combined[i]
+        preshape, fingers, distance, how = ways[way]
+        turn = 2 * np.pi * roll / rolls
+        source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {how}"
+        hypotheses.append(Hypothesis(number, _palm_pose(found[a], distance, turn), preshape, fingers, source))
+    return hypotheses
+
+
+def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, str]]:
+    """Preshape, fingers, distance of the palm's face from the surface, and how: by the tips or wrapping."""
+    assert assembly.hand is not None
+    length = assembly.hand.palm.length
+    for preshape in assembly.hand.preshapes:
+        for fingers in finger_subsets(assembly, preshape):
+            tips = float(np.clip(meeting_height(assembly, preshape, fingers) - 0.012, CLEARANCE, length))
+            yield preshape.name, fingers, tips, "by the tips"
+            close = max(CLEARANCE, 0.3 * length)
+            if close < tips - 0.02:
+                yield preshape.name, fingers, close, "wrapping"
+
+
+def _palm_pose(approach: Approach, distance: float, turn: float) -> pin.SE3:
+    z = -approach.normal
+    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = np.cross(helper, z)
+    x /= np.linalg.norm(x)
+    rotation = np.column_stack([x, np.cross(z, x), z]) @ pin.rpy.rpyToMatrix(0.0, 0.0, turn)
+    return pin.SE3(rotation, approach.point + distance * approach.normal)
+
+
+def _closing_directions(assembly: Assembly, preshape: Preshape, names: tuple[str, ...]) -> dict[str, Floats]:
+    """Unit vectors along which the finger tips travel half way, across the approach direction (all curl along it)."""
+    ends = []
+    for closed in (0.4, 0.6):
+        q = assembly.preshaped(assembly.robot.neutral, preshape, closed)
+        palm, *tips = assembly.robot.poses([PALM_FRAME, *(tip_frame(name) for name in names)], q)
+        ends.append(np.array([palm.actInv(T.translation) for T in tips]))
+    travel = (ends[1] - ends[0]) * (1.0, 1.0, 0.0)
+    travel /= np.maximum(np.linalg.norm(travel, axis=1, keepdims=True), 1e-12)
+    return dict(zip(names, travel, strict=True))
+
+
+def _coupled(assembly: Assembly, preshape: Preshape, names: tuple[str, ...]) -> list[set[str]]:
+    """Groups of fingers that a moving joint of this preshape shares."""
+    assert assembly.hand is not None
+    groups = []
+    for joint, start in preshape.open.items():
+        if preshape.closed[joint] == start:
+            continue
+        i = assembly.robot.joint_index(joint)
+        moved = {
+            f.name for f in assembly.hand.fingers if f.name in names and assembly.robot.joints_moving(f.links[-1])[i]
+        }
+        groups.append(moved)
+    return groups
+
+
+def _polyhedron(mesh: Mesh, count: int) -> list[Approach]:
+    from fast_simplification import simplify
+
+    vertices, faces = mesh.vertices, mesh.faces
+    if len(faces) > count:
+        # Single precision inside: centre the mesh so that no digits are lost far from the origin.
+        centre = vertices.mean(axis=0)
+        # The library's own haste (agg=7) leaves slivers whose normals are up to 57 degrees off on a ball; 5 leaves 18.
+        start = (vertices - centre).astype(np.float32), faces.astype(np.int32)
+        coarse, faces = simplify(*start, target_count=count, agg=5)
+        if len(faces) > 2 * count:
+            coarse, faces = simplify(*start, target_count=count)
+        vertices = coarse.astype(np.float64) + centre
+    polyhedron = Mesh(vertices, faces, mesh.name)
+    real = polyhedron.face_areas > 1e-6 * polyhedron.face_areas.max()
+    return [
+        Approach(polyhedron.face_centres[i], polyhedron.face_normals[i], f"polyhedron face {i}")
+        for i in np.flatnonzero(real).tolist()
+    ]
+
+
+def _sphere(mesh: Mesh, count: int) -> list[Approach]:
+    centre = mesh.bounds.mean(axis=0)
+    radius = float(np.linalg.norm(mesh.vertices - centre, axis=1).max())
+    i = np.arange(count) + 0.5
+    polar, turn = np.arccos(1 - 2 * i / count), np.pi * (1 + 5**0.5) * i
+    directions = np.column_stack([np.cos(turn) * np.sin(polar), np.sin(turn) * np.sin(polar), np.cos(polar)])
+    return [Approach(centre + radius * d, d, f"sphere direction {k}") for k, d in enumerate(directions)]
+
+
+def _box(mesh: Mesh, count: int) -> list[Approach]:
+    """A grid on each side of the box along the principal axes of the surface, points by its share of the area."""
+    weights = mesh.face_areas / mesh.face_areas.sum()
+    middle = weights @ mesh.face_centres
+    offset = mesh.face_centres - middle
+    _, axes = np.linalg.eigh((offset * weights[:, None]).T @ offset)
+    local = (mesh.vertices - middle) @ axes
+    low, high = local.min(axis=0), local.max(axis=0)
+    centre, half = 0.5 * (low + high), 0.5 * (high - low)
+    area = np.array([half[1] * half[2], half[2] * half[0], half[0] * half[1]])
+    result = []
+    for axis in range(3):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        share = count * area[axis] / (2 * area.sum())
+        n_u = max(1, round(float(np.sqrt(share * half[u] / half[v]))))
+        n_v = max(1, round(share / n_u))
+        for sign in (-1.0, 1.0):
+            for i in range(n_u):
+                for j in range(n_v):
+                    p = centre.copy()
+                    p[axis] += sign * half[axis]
+                    p[u] += ((i + 0.5) / n_u * 2 - 1) * half[u]
+                    p[v] += ((j + 0.5) / n_v * 2 - 1) * half[v]
+                    normal = sign * axes[:, axis]
+                    result.append(Approach(middle + axes @ p, normal, f"box side {axis}{'-+'[sign > 0]} point {i},{j}"))
+    return result

@@ -1,0 +1,99 @@
+"""What is asked of the planner: robot, object, surroundings, and what must happen to the object next. (SPEC 1)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.objects import Body, Mesh
+from pliant.robot import Assembly
+
+__all__ = ["Carrier", "MoveFrame", "PlannerOptions", "Task", "Wish"]
+
+
+class MoveFrame(Enum):
+    """The frame in which a move of the object is given."""
+
+    WORLD = "world"
+    OBJECT = "object"
+    PALM = "palm"
+
+
+class Carrier(Enum):
+    """Who moves the object after the lift."""
+
+    FINGERS = "fingers"
+    ARM = "arm"
+    BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What must happen to the object once it is held.
+
+    Args:
+        lift: how far it is lifted straight up first [m].
+        translation: displacement of the object [m], in ``frame``.
+        rotation: rotation vector: axis times angle [rad], in ``frame``, about the object's centre of mass.
+        frame: world, object or palm.
+        steps: into how many steps the move is cut.
+        by: who does it.
+    """
+
+    lift: float = 0.05
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    frame: MoveFrame = MoveFrame.PALM
+    steps: int = 20
+    by: Carrier = Carrier.FINGERS
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything beyond lifting is asked."""
+        return bool(np.any(self.translation) or np.any(self.rotation))
+
+
+@dataclass(frozen=True)
+class PlannerOptions:
+    """How hard to look.
+
+    Args:
+        faces: faces of the bounding polyhedron; one approach direction each.
+        rolls: roll angles about each approach direction.
+        keep: how many plans to keep.
+    """
+
+    faces: int = 60
+    rolls: int = 8
+    keep: int = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """A complete question.
+
+    Args:
+        assembly: the robot, standing where it stands.
+        q_start: its joints at the beginning.
+        body: the object.
+        T_world_object: the object's pose at the beginning.
+        scene: obstacles, in world coordinates.
+        wish: what must happen.
+        options: how hard to look.
+        name: for messages and files.
+        notes: what was assumed or mended while reading.
+    """
+
+    assembly: Assembly
+    q_start: NDArray[np.float64]
+    body: Body
+    T_world_object: pin.SE3
+    scene: tuple[Mesh, ...] = ()
+    wish: Wish = field(default_factory=Wish)
+    options: PlannerOptions = field(default_factory=PlannerOptions)
+    name: str = "task"
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,115 @@
+"""Surfaces of links as meshes: what is seen, what collides, and which part of it is pad. (SPEC 3)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.errors import DescriptionError, InputError, Problem, RobotError
+from pliant.objects import Mesh, join_identical, make_shape, mend_mesh, read_mesh
+from pliant.robot.description import Pad
+from pliant.robot.urdf import Link, LinkShape, Urdf
+
+__all__ = ["LinkSurface", "PadMesh", "link_mesh", "link_surfaces", "pad_mesh"]
+
+FACING_ANGLE = np.cos(np.radians(75.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSurface:
+    """One shape of a link: its mesh in the link's frame, and its colour if it has one."""
+
+    mesh: Mesh
+    colour: tuple[float, float, float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class PadMesh:
+    """A pad: the closed surface of its link, and which faces of it are pad.
+
+    Attributes:
+        pad: what the description says of it.
+        mesh: the link's whole collision surface, in the link's frame.
+        faces: mask over ``mesh.faces``.
+    """
+
+    pad: Pad
+    mesh: Mesh
+    faces: NDArray[np.bool_]
+
+
+def link_surfaces(link: Link, kind: Literal["visual", "collision"]) -> list[LinkSurface]:
+    """The visual or collision shapes of a link as meshes in the link's frame."""
+    shapes = link.visuals if kind == "visual" else link.collisions
+    return [LinkSurface(_shape_mesh(shape).transformed(shape.T_link_shape), shape.colour) for shape in shapes]
+
+
+def link_mesh(link: Link, kind: Literal["visual", "collision"] = "collision") -> Mesh | None:
+    """All shapes of a link in one mesh (closed shapes side by side); None if it has none."""
+    meshes = [surface.mesh for surface in link_surfaces(link, kind)]
+    if not meshes:
+        return None
+    offsets = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
+    faces = [mesh.faces + offset for mesh, offset in zip(meshes, offsets, strict=False)]
+    return Mesh(np.vstack([mesh.vertices for mesh in meshes]), np.vstack(faces), link.name)
+
+
+def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
+    """The surface of a pad's link and the faces that are pad: inside its region, facing its way within 75 degrees."""
+    where = f"pad on '{pad.link}'"
+    surfaces = link_surfaces(urdf.link(pad.link), "collision")
+    if not surfaces:
+        raise DescriptionError(
+            urdf.source, Problem(where, "the link has no collision shape", "give it one in the URDF")
+        )
+    candidates = [(surface.mesh, _pad_faces(surface.mesh, pad)) for surface in surfaces]
+    mesh, faces = max(candidates, key=lambda item: float(item[0].face_areas[item[1]].sum()))
+    if not faces.any():
+        allowed = "check region (in the link's frame, m) and facing"
+        raise DescriptionError(urdf.source, Problem(where, "no face of the link's surface is pad", allowed))
+    try:
+        sound = mend_mesh(mesh)
+    except InputError as bad:
+        problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
+        raise DescriptionError(bad.source, problems) from None
+    return PadMesh(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
+
+
+def _pad_faces(mesh: Mesh, pad: Pad) -> NDArray[np.bool_]:
+    faces = mesh.face_normals @ np.array(pad.facing) > FACING_ANGLE
+    if pad.region is not None:
+        low, high = np.minimum(*pad.region), np.maximum(*pad.region)
+        faces &= np.all((mesh.face_centres >= low) & (mesh.face_centres <= high), axis=1)
+    return np.asarray(faces)
+
+
+def _shape_mesh(shape: LinkShape) -> Mesh:
+    if shape.kind == "mesh":
+        assert shape.path is not None
+        mesh = _read(shape.path)
+        scale = np.array(shape.size)
+        if np.allclose(scale, 1.0):
+            return mesh
+        scaled = Mesh(mesh.vertices * scale, mesh.faces, mesh.name)
+        return scaled.flipped() if np.prod(scale) < 0 else scaled
+    if shape.kind == "box":
+        return make_shape("box", size=shape.size, edge=max(0.1 * max(shape.size), 0.003))
+    if shape.kind == "cylinder":
+        radius, length = shape.size
+        return make_shape("cylinder", radius=radius, height=length, edge=max(0.25 * radius, 0.003))
+    return make_shape("sphere", radius=shape.size[0], edge=max(0.2 * shape.size[0], 0.002))
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path) -> Mesh:
+    """A link's mesh with doubled vertices joined. It may be open: only pads must be sound."""
+    try:
+        mesh = read_mesh(path)
+    except InputError as bad:
+        raise RobotError(bad.source, bad.problems) from None
+    return join_identical(mesh)

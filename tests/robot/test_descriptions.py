@@ -1,0 +1,190 @@
+"""Hand and arm descriptions: what they say must fit the URDF they describe."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pliant.errors import DescriptionError, InputError, OptionError
+from pliant.robot import (
+    SHIPPED,
+    cell_layout,
+    link_mesh,
+    load_assembly,
+    load_hand,
+    pad_mesh,
+    read_hand,
+    shipped_names,
+)
+
+
+@pytest.fixture
+def hand_folder(tmp_path: Path) -> Path:
+    shutil.copytree(SHIPPED / "schunk_sdh2", tmp_path / "hand")
+    return tmp_path / "hand"
+
+
+CHANGES = {
+    "unknown link": (
+        "links: [thumb_knuckle",
+        "links: [tumb_knuckle",
+        r"hand.yaml: fingers\[2\].links: no link 'tumb_knuckle'; closest: thumb_knuckle",
+    ),
+    "links out of order": (
+        "links: [thumb_knuckle, thumb_proximal, thumb_distal]",
+        "links: [thumb_proximal, thumb_knuckle, thumb_distal]",
+        r"'thumb_knuckle' does not come after 'thumb_proximal' in the tree",
+    ),
+    "pad on a foreign link": (
+        "{link: thumb_distal, facing",
+        "{link: palm, facing",
+        r"pad on link 'palm', which is not one of",
+    ),
+    "unknown joint": (
+        "open: {base_rotation",
+        "open: {base_rotaton",
+        r"preshapes\[0\]: open and closed must name the same",
+    ),
+    "joint outside its limits": (
+        "thumb_proximal_joint: -0.7",
+        "thumb_proximal_joint: -2.7",
+        r"-2.7 is outside .*allowed: -1.571",
+    ),
+    "unknown field": ("max_force: 50", "max_froce: 50", r"max_froce: unknown field; closest: max_force"),
+    "nu of a half": ("poisson: 0.45", "poisson: 0.5", r"poisson: 0.5: input should be less than 0.5"),
+    "mount not the root": ("mount: sdh_base", "mount: palm", r"mount: link 'palm' is not the root of the URDF"),
+    "missing urdf": (
+        "urdf: schunk_sdh2.urdf",
+        "urdf: schunk_sdh3.urdf",
+        r"no such file; closest there: schunk_sdh2.urdf",
+    ),
+    "urdf outside": ("urdf: schunk_sdh2.urdf", "urdf: ../x.urdf", r"urdf: '../x.urdf' leads out of the folder"),
+    "cell outside": ("missing: [[0, 0]", "missing: [[0, 6]", r"cell \(0, 6\) is outside the array"),
+    "same name twice": ("- name: finger_2\n", "- name: finger_1\n", r"fingers: the name 'finger_1' is used 2 times"),
+    "closing along approach": (
+        "closing: [-1, 0, 0]",
+        "closing: [0, 0, 1]",
+        r"palm: closing .* is parallel to approach",
+    ),
+    "quaternion not of unit length": ("quaternion: [0.5,", "quaternion: [0.9,", r"quaternion .* has length 1.249"),
+    "future version": ("version: 1", "version: 2", r"version: 2: input should be 1"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_wrong_description_is_refused_with_its_field(hand_folder: Path, name: str) -> None:
+    old, new, message = CHANGES[name]
+    file = hand_folder / "hand.yaml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        read_hand(file)
+
+
+def test_unknown_shipped_name_lists_the_closest() -> None:
+    with pytest.raises(OptionError, match="no hand 'schunk_sdh'; closest: schunk_sdh2"):
+        load_hand("schunk_sdh")
+    with pytest.raises(OptionError, match="neither an arm nor a hand"):
+        load_assembly()
+
+
+@pytest.mark.parametrize("hand", shipped_names("hand"))
+def test_pads_are_closed_surfaces_with_edges_of_about_three_millimetres(hand: str) -> None:
+    from pliant.objects import check_mesh
+
+    module = load_hand(hand)
+    for finger in module.description.fingers:
+        for pad in finger.pads:
+            surface = pad_mesh(module.robot.urdf, pad)
+            check_mesh(surface.mesh)
+            corners = surface.mesh.vertices[surface.mesh.faces[surface.faces]]
+            edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+            assert 0.001 < np.median(edges) < 0.0035
+            assert edges.max() < 0.006
+            assert np.all(surface.mesh.face_normals[surface.faces] @ np.array(pad.facing) > 0.25)
+
+
+def test_sdh2_pads_have_the_measured_outlines() -> None:
+    """Proximal 24 x 49 mm, flat at x = 15.29 mm; distal flat at 14.85 mm, then an arc of radius 63.6 mm."""
+    hand = load_hand("schunk_sdh2")
+    proximal, distal = (pad_mesh(hand.robot.urdf, pad) for pad in hand.description.fingers[0].pads)
+    assert proximal.mesh.face_areas[proximal.faces].sum() == pytest.approx(0.024 * 0.049, rel=1e-6)
+    points = distal.mesh.vertices[np.unique(distal.mesh.faces[distal.faces])]
+    front = points[np.abs(points[:, 1]) < np.where(points[:, 2] < 0.0495, 0.0105, 0.0068)]
+    flat = front[front[:, 2] <= 0.03326]
+    np.testing.assert_allclose(flat[:, 0], 0.01485, atol=2e-6)
+    arc = front[front[:, 2] > 0.03326]
+    radius = np.hypot(arc[:, 0] - (0.01485 - 0.0636), arc[:, 2] - 0.03326)
+    np.testing.assert_allclose(radius, 0.0636, atol=2e-6)
+
+
+@pytest.mark.parametrize("hand", shipped_names("hand"))
+def test_tactile_cells_lie_on_the_surface_and_look_outwards(hand: str) -> None:
+    """Distance from each cell centre to its link's surface: below the sagitta of an edge, 0.15 mm, where the pad curves
+    one way; the ball tips of the four-finger hand also curve across a row: (4.5 mm)^2 / (2 * 12 mm) = 0.85 mm."""
+    import igl
+
+    module = load_hand(hand)
+    allowed = 1e-3 if hand == "allegro_like" else 1.5e-4
+    for array in module.description.tactile:
+        layout = cell_layout(array)
+        mesh = link_mesh(module.robot.urdf.link(array.link))
+        assert mesh is not None
+        points = np.ascontiguousarray(layout.centres[layout.exists])
+        squared, faces, _ = igl.point_mesh_squared_distance(points, mesh.vertices, mesh.faces)
+        assert np.sqrt(squared).max() < allowed
+        agreement = np.einsum("ij,ij->i", mesh.face_normals[faces], layout.normals[layout.exists])
+        assert agreement.min() > (0.85 if hand == "allegro_like" else 0.99)
+
+
+def test_sdh2_has_the_cells_of_the_real_hand() -> None:
+    """truth.md: proximal 6 x 14, distal 6 x 13 cells of 3.4 mm; 10 of a distal array's cells do not exist."""
+    arrays = load_hand("schunk_sdh2").description.tactile
+    cells = [int(cell_layout(array).exists.sum()) for array in arrays]
+    assert cells == [84, 68] * 3
+    assert {array.cell for array in arrays} == {(0.0034, 0.0034)}
+    layout = cell_layout(arrays[1])
+    steps = np.linalg.norm(np.diff(layout.centres[:, 2], axis=0), axis=1)
+    # Along the arc the straight line between centres is shorter than 3.4 mm by s^3 / (24 R^2) only.
+    np.testing.assert_allclose(steps, 0.0034, atol=1e-6)
+
+
+@pytest.mark.parametrize("hand", shipped_names("hand"))
+def test_closing_brings_opposed_tips_towards_each_other(hand: str) -> None:
+    assembly = load_assembly(None, hand)
+    assert assembly.hand is not None
+    for preshape in assembly.hand.preshapes:
+        names = preshape.fingers or tuple(finger.name for finger in assembly.hand.fingers)
+        spread = []
+        for closed in (0.0, 0.4):
+            q = assembly.preshaped(assembly.q_home, preshape, closed)
+            assert assembly.robot.within_limits(q)
+            tips = np.array([assembly.robot.pose(f"tip_of_{name}", q).translation for name in names])
+            spread.append(np.linalg.norm(tips - tips.mean(axis=0), axis=1).mean())
+        assert spread[1] < 0.8 * spread[0]
+
+
+def test_servo_values_come_from_the_description() -> None:
+    assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
+    i = assembly.robot.joint_index("thumb_distal_joint")
+    assert assembly.torque_limits[i] == 1.4
+    assert assembly.servo_stiffness[i] == 40.0
+    assert assembly.acceleration_limits[i] == pytest.approx(np.radians(1500), rel=1e-3)
+    assert np.isinf(assembly.acceleration_limits[0])
+
+
+def test_description_error_lists_all_mismatches(hand_folder: Path) -> None:
+    file = hand_folder / "hand.yaml"
+    text = (
+        file.read_text()
+        .replace("links: [thumb_knuckle", "links: [tumb_knuckle")
+        .replace("link: palm,", "link: plam,", 1)
+    )
+    file.write_text(text)
+    with pytest.raises(DescriptionError) as caught:
+        read_hand(file)
+    assert len(caught.value.problems) == 2
