@@ -52,6 +52,7 @@ def eight(T):
     return FigureEight(T, along=[0.12, 0.0, 0.03], across=[0.0, 0.06, 0.0], tilt=[0.2, -0.1, 0.15], period=8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [circle, eight], ids=["circle", "eight"])
 def test_sixty_seconds_of_three_finger_tips_do_not_drift(robot, q_work, make):
     """18 rows, 13 joints, 500 Hz: under 0.1 mm and 0.1 mrad, the last second no worse than the tenth."""

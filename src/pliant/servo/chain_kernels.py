@@ -88,7 +88,9 @@ def chain_kinematics(
         work[i, 3], work[i, 4], work[i, 5] = px, py, pz
     T[0], T[1], T[2], T[3], T[4], T[5], T[6], T[7], T[8] = r00, r01, r02, r10, r11, r12, r20, r21, r22
     T[9], T[10], T[11] = px, py, pz
-    J[:, :] = 0.0
+    for i in range(6):
+        for j in range(J.shape[1]):
+            J[i, j] = 0.0
     for i in range(c):
         j, m = column[i], multiplier[i]
         zx, zy, zz = m * work[i, 0], m * work[i, 1], m * work[i, 2]
@@ -165,6 +167,13 @@ def into_range(value: float, lower: float, upper: float, turns: bool) -> float:
 
 
 @jit
+def copy_into(source: Array, out: Array) -> None:
+    """out[:] = source, which numba compiles ten times as quickly this way."""
+    for i in range(out.shape[0]):
+        out[i] = source[i]
+
+
+@jit
 def weighted_cost(weights: Array, e: Array) -> float:
     """E = e^T W e / 2."""
     cost = 0.0
@@ -188,7 +197,8 @@ def step_within(
     dx: Array,
 ) -> None:
     """A damped step in which coordinates at a limit that it would push further out stay."""
-    frozen[:] = False
+    for i in range(x.shape[0]):
+        frozen[i] = False
     damped_step(J, e, weights, damping, frozen, A, dx)
     stuck = False
     for i in range(x.shape[0]):
@@ -234,7 +244,7 @@ def polish(
         if now < cost:
             done = cost - now < 1e-14 * cost
             cost = now
-            x[:] = trial
+            copy_into(trial, x)
             damping = max(0.2 * damping, 1e-9)
             if done:
                 break
@@ -321,9 +331,9 @@ def search(
             cost = weighted_cost(weights, e)
             if cost < best_cost:
                 best_cost = cost
-                best[:] = x
+                copy_into(x, best)
             if linear <= tolerance * tolerance and angular <= tolerance * tolerance:
-                best[:] = x
+                copy_into(x, best)
                 return start, used, cost
             # A start that does not get anywhere is given up for the next one.
             if iteration % 8 == 7:

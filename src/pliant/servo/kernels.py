@@ -31,8 +31,8 @@ WORLD, OWN = -1, -2
 
 
 @jit
-def rotation_vector(R: Array, out: Array) -> None:
-    """log(R) for a rotation given row by row; accurate from 0 through pi, where the quaternion's sign is chosen."""
+def rotation_vector(R: Array, out: Array, at: int) -> None:
+    """out[at:at+3] = log(R); accurate from 0 through pi, where the quaternion's sign is chosen."""
     t = R[0] + R[4] + R[8]
     if t >= max(R[0], max(R[4], R[8])):
         w, x, y, z = 1.0 + t, R[7] - R[5], R[2] - R[6], R[3] - R[1]
@@ -46,7 +46,7 @@ def rotation_vector(R: Array, out: Array) -> None:
         w, x, y, z = -w, -x, -y, -z
     length = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 * math.atan2(length, w) / length if length > 1e-12 * w else 2.0 / w
-    out[0], out[1], out[2] = scale * x, scale * y, scale * z
+    out[at], out[at + 1], out[at + 2] = scale * x, scale * y, scale * z
 
 
 @jit
@@ -59,10 +59,10 @@ def compose(A: Array, B: Array, out: Array) -> None:
 
 
 @jit
-def rotate(R: Array, x: Array, out: Array, at: int) -> None:
-    """out[at:at+3] = R x."""
+def rotate(R: Array, x: Array, start: int, out: Array, at: int) -> None:
+    """out[at:at+3] = R x[start:start+3]."""
     for i in range(3):
-        out[at + i] = R[3 * i] * x[0] + R[3 * i + 1] * x[1] + R[3 * i + 2] * x[2]
+        out[at + i] = R[3 * i] * x[start] + R[3 * i + 1] * x[start + 1] + R[3 * i + 2] * x[start + 2]
 
 
 @jit
@@ -79,7 +79,7 @@ def pose_error(T: Array, wanted: Array, axis: int, e: Array) -> None:
                 R[3 * i + j] = (
                     wanted[3 * i] * T[3 * j] + wanted[3 * i + 1] * T[3 * j + 1] + wanted[3 * i + 2] * T[3 * j + 2]
                 )
-        rotation_vector(R, e[3:])
+        rotation_vector(R, e, 3)
         return
     ax, ay, az = T[axis], T[3 + axis], T[6 + axis]
     bx, by, bz = wanted[axis], wanted[3 + axis], wanted[6 + axis]
@@ -114,10 +114,11 @@ def read_pose(frames: Array, number: int, out: Array) -> None:
 def basis_rotation(frames: Array, number: int, own: Array, out: Array) -> None:
     """R_world_basis, row by row."""
     if number == OWN:
-        out[:] = own[:9]
+        for i in range(9):
+            out[i] = own[i]
     elif number == WORLD:
-        out[:] = 0.0
-        out[0] = out[4] = out[8] = 1.0
+        for i in range(9):
+            out[i] = 1.0 if i % 4 == 0 else 0.0
     else:
         for i in range(3):
             for j in range(3):
@@ -131,7 +132,9 @@ def frame_rows(J_joints: Array, support: Array, column: Any, T: Array, B: Array,
     ``J_joints`` holds each joint's unit twist at the world's origin in world axes; R moves it to the frame's origin,
     H = B^T turns it into the wanted axes.
     """
-    J[row : row + 6, :] = 0.0
+    for i in range(row, row + 6):
+        for c in range(J.shape[1]):
+            J[i, c] = 0.0
     x, y, z = T[9], T[10], T[11]
     for j in range(J_joints.shape[1]):
         s = support[j]
@@ -208,13 +211,15 @@ def linearise(
         basis_rotation(frames, numbers[k, 2], T, B)
         frame_rows(J_joints, support[k], column, T, B, J, 6 * k)
         if numbers[k, 1] == WORLD:
-            wanted[:] = setpoints[k, :12]
-            twist[:] = setpoints[k, 12:]
+            for i in range(12):
+                wanted[i] = setpoints[k, i]
+            for i in range(6):
+                twist[i] = setpoints[k, 12 + i]
         else:
             read_pose(frames, numbers[k, 1], reference)
             compose(reference, setpoints[k], wanted)
-            rotate(reference, setpoints[k, 12:15], twist, 0)
-            rotate(reference, setpoints[k, 15:18], twist, 3)
+            rotate(reference, setpoints[k], 12, twist, 0)
+            rotate(reference, setpoints[k], 15, twist, 3)
         pose_error(T, wanted, numbers[k, 3], e[k])
         for i in range(3):
             twist[i] = gains[k, 2] * twist[i] + gains[k, 0] * e[k, i]
@@ -222,7 +227,7 @@ def linearise(
         for i in range(3):
             V[6 * k + i] = B[i] * twist[0] + B[3 + i] * twist[1] + B[6 + i] * twist[2]
             V[6 * k + 3 + i] = B[i] * twist[3] + B[3 + i] * twist[4] + B[6 + i] * twist[5]
-        if bad < 0 and not np.isfinite(np.sum(twist)):
+        if bad < 0 and not math.isfinite(twist[0] + twist[1] + twist[2] + twist[3] + twist[4] + twist[5]):
             bad = k
     return bad
 
