@@ -10,7 +10,7 @@ from pliant.errors import OptionError
 from pliant.robot import Robot, load_arm, load_hand, parse_urdf, tip_frame
 from pliant.servo import FrameTask, IkStatus, InverseKinematics, solve_pose
 from pliant.servo.chain import chain_to
-from pliant.servo.chain_kernels import chain_kinematics
+from pliant.servo.chain_kernels import chain_kinematics, into_range
 
 MIXED = """<robot name="mixed">
   <link name="base"/><link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="tool"/>
@@ -143,6 +143,23 @@ def test_continuous_joints_are_solved_too():
     solver = InverseKinematics(robot, "tool")
     for _ in range(100):
         assert solver.solve(robot.pose("tool", robot.random_q(rng))).found
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "turns", "expected"),
+    [
+        (1.0, -2.0, 2.0, True, 1.0),
+        (2.5, -2.0, 2.0, True, 2.0),  # a turn away lies outside as well
+        (3.5, -3.0, 3.0, True, 3.5 - 2 * np.pi),
+        (3.5, -3.0, 3.0, False, 3.0),
+        (-7.0, -6.0, 6.0, True, -7.0 + 2 * np.pi),
+        (20.0, -6.0, 6.0, True, 20.0 - 6 * np.pi),
+        (-2.5, -2.0, 2.0, True, -2.0),
+        (1e3, -np.inf, np.inf, True, 1e3),
+    ],
+)
+def test_angles_come_back_by_whole_turns_or_stop_at_the_limit(value, lower, upper, turns, expected):
+    assert into_range(value, lower, upper, turns) == pytest.approx(expected, abs=1e-12)
 
 
 def test_searching_by_the_clock_goes_on_until_time_is_up():
