@@ -60,15 +60,6 @@ def robots_folder() -> Path:
     raise SystemExit("example-robot-data is not installed: pip install 'pliant[bench]'")
 
 
-def random_configuration(robot: Robot, chain: Chain, rng: np.random.Generator) -> np.ndarray:
-    """Mid-range, but the chain's joints uniform within their limits, -pi .. pi where they have none."""
-    q = robot.mid_range
-    lower = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
-    upper = np.where(np.isfinite(chain.upper), chain.upper, np.pi)
-    q[chain.coordinates] = rng.uniform(lower, upper)
-    return q
-
-
 def verified(robot: Robot, link: str, q: np.ndarray, T: pin.SE3) -> bool:
     """Independent check: a data object of its own, position and rotation apart, limits."""
     data = robot.model.createData()
@@ -127,7 +118,8 @@ def toolbox(robot: Robot, link: str, chain: Chain, poses: list[pin.SE3]) -> dict
     if len(np.unique(chain.column)) != len(chain.column) or (chain.multiplier != 1.0).any():
         return {"skipped": "coupled joints"}
     sequence = toolbox_chain(chain)
-    q = random_configuration(robot, chain, np.random.default_rng(0))
+    q = robot.mid_range
+    q[chain.coordinates] += np.linspace(-0.2, 0.3, len(chain.coordinates))
     if not np.allclose(sequence.eval(q[chain.coordinates][chain.column]), robot.pose(link, q).homogeneous, atol=1e-9):
         raise SystemExit(f"{robot.name}: the toolbox chain differs")
     seed = robot.mid_range[chain.coordinates][chain.column]
@@ -165,7 +157,7 @@ def main() -> None:
         robot = load_robot(folder / arm.urdf, package_dirs=[folder.parents[1]])
         solver = InverseKinematics(robot, arm.link)
         rng = np.random.default_rng(1)
-        poses = [robot.pose(arm.link, random_configuration(robot, solver.chain, rng)) for _ in range(count)]
+        poses = [solver.random_pose(rng) for _ in range(count)]
         mine = ours(robot, solver, poses)
         try:
             peer = toolbox(robot, arm.link, solver.chain, poses)

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from pliant.errors import OptionError
-from pliant.robot import load_arm, tip_frame
+from pliant.robot import Robot, load_arm, parse_urdf, tip_frame
 from pliant.servo import (
     Carried,
     Circle,
@@ -215,6 +215,29 @@ def test_strict_priority_keeps_the_first_task_where_both_cannot_be_had(robot, q_
     assert left["priorities"][0] < 1e-4
     assert left["priorities"][1] > 0.03
     assert left["weights"].min() > 0.02
+
+
+TORSO = """<robot name="torso"><link name="base"/><link name="torso"/>{arms}
+  <joint name="waist" type="revolute"><parent link="base"/><child link="torso"/><axis xyz="0 0 1"/>
+    <limit lower="-2" upper="2" velocity="2" effort="1"/></joint></robot>"""
+ARM = """<link name="{s}1"/><link name="{s}2"/><link name="{s}3"/>
+  <joint name="{s}j1" type="revolute"><parent link="torso"/><child link="{s}1"/><origin xyz="0 {y} 0"/>
+    <axis xyz="0 0 1"/><limit lower="-2" upper="2" velocity="2" effort="1"/></joint>
+  <joint name="{s}j2" type="revolute"><parent link="{s}1"/><child link="{s}2"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 0 1"/><limit lower="-2.5" upper="2.5" velocity="2" effort="1"/></joint>
+  <joint name="{s}hand" type="fixed"><parent link="{s}2"/><child link="{s}3"/><origin xyz="0.3 0 0"/></joint>"""
+
+
+def test_two_arms_on_one_torso_reach_what_neither_could_without_turning_it():
+    """Targets of both hands come from one posture with the waist turned: the shared joint finds its value."""
+    arms = ARM.format(s="l", y=0.2) + ARM.format(s="r", y=-0.2)
+    robot = Robot(parse_urdf(TORSO.format(arms=arms)))
+    wanted = robot.q({"waist": 0.7, "lj1": 0.3, "lj2": -0.8, "rj1": -0.4, "rj2": 1.1})
+    start = robot.q({"lj1": 0.5, "lj2": -0.6, "rj1": -0.2, "rj2": 0.9})
+    targets = [(FrameTask(hand), robot.pose(hand, wanted)) for hand in ("l3", "r3")]
+    errors, _, q = follow(Servo(robot, targets, dt=DT), start, 3.0)
+    assert errors[-1].max() < 1e-6
+    np.testing.assert_allclose(q, wanted, atol=1e-4)
 
 
 def test_priorities_order_the_rows_whatever_the_order_given(robot, q_work):

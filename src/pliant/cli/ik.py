@@ -94,11 +94,11 @@ def _many(solver: Any, samples: int, tolerance: float, starts: int, seed: int) -
 
     if not 1 <= samples <= 10_000_000:
         raise OptionError("--samples", Problem("", f"{samples}", "from 1 to 10000000"))
-    robot, rng = solver.robot, np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     milliseconds, solved = np.empty(samples), 0
     with progress("solving", samples) as show:
         for i in range(samples):
-            pose = robot.pose(solver.task.link, robot.random_q(rng))
+            pose = solver.random_pose(rng)
             began = time.perf_counter()
             solved += solver.solve(pose, tolerance=tolerance, starts=starts).found
             milliseconds[i] = 1e3 * (time.perf_counter() - began)

@@ -174,8 +174,28 @@ def copy_into(source: Array, out: Array) -> None:
 
 
 @jit
-def weighted_cost(weights: Array, e: Array) -> float:
-    """E = e^T W e / 2."""
+def evaluate(
+    placements: Array,
+    axes: Array,
+    slides: Any,
+    column: Any,
+    multiplier: Array,
+    offset: Array,
+    x: Array,
+    target: Array,
+    weights: Array,
+    axis: int,
+    own_axes: bool,
+    work: Array,
+    T: Array,
+    J: Array,
+    e: Array,
+) -> float:
+    """Pose, Jacobian and error at x; the cost E = e^T W e / 2."""
+    chain_kinematics(placements, axes, slides, column, multiplier, offset, x, work, T, J)
+    pose_error(T, target, axis, e)
+    if own_axes:
+        to_own_axes(T, J, e)
     cost = 0.0
     for i in range(6):
         cost += 0.5 * weights[i] * e[i] * e[i]
@@ -236,11 +256,9 @@ def polish(
     turns = np.zeros(n, dtype=np.bool_)
     cost, damping = np.inf, 1e-2
     for _ in range(iterations):
-        chain_kinematics(placements, axes, slides, column, multiplier, offset, trial, work, T, J)
-        pose_error(T, target, axis, e)
-        if own_axes:
-            to_own_axes(T, J, e)
-        now = weighted_cost(weights, e)
+        now = evaluate(
+            placements, axes, slides, column, multiplier, offset, trial, target, weights, axis, own_axes, work, T, J, e
+        )
         if now < cost:
             done = cost - now < 1e-14 * cost
             cost = now
@@ -252,10 +270,9 @@ def polish(
             damping *= 5.0
             if damping > 1e9:
                 break
-            chain_kinematics(placements, axes, slides, column, multiplier, offset, x, work, T, J)
-            pose_error(T, target, axis, e)
-            if own_axes:
-                to_own_axes(T, J, e)
+            evaluate(
+                placements, axes, slides, column, multiplier, offset, x, target, weights, axis, own_axes, work, T, J, e
+            )
         step_within(J, e, weights, damping, lower, upper, turns, x, frozen, A, dx)
         for i in range(n):
             trial[i] = min(max(x[i] + dx[i], lower[i]), upper[i])
@@ -318,17 +335,15 @@ def search(
         past = np.inf
         for iteration in range(iterations):
             used += 1
-            chain_kinematics(placements, axes, slides, column, multiplier, offset, x, work, T, J)
-            pose_error(T, target, axis, e)
-            if own_axes:
-                to_own_axes(T, J, e)
+            cost = evaluate(
+                placements, axes, slides, column, multiplier, offset, x, target, weights, axis, own_axes, work, T, J, e
+            )
             linear, angular = 0.0, 0.0
             for i in range(3):
                 if weights[i] != 0.0:
                     linear += e[i] * e[i]
                 if weights[3 + i] != 0.0:
                     angular += e[3 + i] * e[3 + i]
-            cost = weighted_cost(weights, e)
             if cost < best_cost:
                 best_cost = cost
                 copy_into(x, best)

@@ -152,6 +152,15 @@ class InverseKinematics:
         status = IkStatus.FOUND if good else IkStatus.NOT_FOUND
         return IkAnswer(status, q, error_m, error_rad, starts, iterations)
 
+    def random_pose(self, rng: np.random.Generator) -> pin.SE3:
+        """A reachable pose: the joints that carry the frame uniform within their limits (-pi .. pi without)."""
+        c, q = self.chain, self._middle.copy()
+        lower = np.where(np.isfinite(c.lower), c.lower, -np.pi)
+        upper = np.where(np.isfinite(c.upper), c.upper, np.pi)
+        q[c.coordinates] = lower + (upper - lower) * rng.random(len(lower))
+        T = self.robot.pose(self.task.link, q)
+        return T if self.task.T_link_frame is None else T * self.task.T_link_frame
+
     def pose_error(self, q: Array, T_wanted: pin.SE3) -> tuple[float, float]:
         """Distance [m] and angle [rad] from a pose at ``q`` by Pinocchio, rows that do not count left out."""
         return self._pose_error(q, check_pose(T_wanted, where="target"))
