@@ -102,6 +102,16 @@ def test_a_start_inside_the_keep_out_distance_is_pushed_out(ball):
     assert clearance.nearest(q).distance > 0.03 - 1e-4
 
 
+def test_a_start_that_overlaps_an_obstacle_is_pushed_out(ball):
+    clearance = Clearance(ball, [Obstacle("other", sphere(0.1), at(0.64, 0.0, 0.0))], distance=0.005)
+    assert clearance.nearest(np.zeros(2)).distance == pytest.approx(-0.01, abs=1e-6)
+    servo = Servo(ball, [(FrameTask("ball", rows="position", basis="world"), at(0.5, 0.0, 0.0))], clearance=clearance)
+    q = np.zeros(2)
+    for i in range(1500):
+        q = q + servo.step(q, i * 0.002) * 0.002
+    assert clearance.nearest(q).distance > 0.005 - 1e-4
+
+
 def test_a_hand_goes_round_a_post_that_it_would_hit(robot, q_work):
     """The palm's target crosses a post: without clearance the hand runs into it, with clearance it keeps away."""
     T = robot.pose("palm_frame", q_work)

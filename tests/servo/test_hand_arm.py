@@ -125,6 +125,15 @@ def test_goal_inside_an_obstacle_has_no_way(assembly, grasp):
     assert result.together.status is MotionStatus.COLLISION
 
 
+def test_a_start_in_collision_is_said_to_be_one(assembly, grasp):
+    blob = Obstacle("blob", sphere(0.05), assembly.robot.pose("palm_frame", assembly.q_home))
+    result = approach(assembly, assembly.q_home, grasp, clearance=Clearance(assembly.robot, [blob]), seeds=1)
+    assert result.way is ApproachWay.NONE
+    assert result.together.status is MotionStatus.COLLISION
+    assert result.motion.status is MotionStatus.NO_PATH
+    assert "the start is in collision" in result.motion.reason
+
+
 def test_broken_questions_are_refused(assembly, grasp):
     with pytest.raises(OptionError, match="closest: thumb"):
         approach(assembly, assembly.q_home, {"tumb": grasp["thumb"]})

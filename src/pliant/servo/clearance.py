@@ -133,7 +133,7 @@ class Clearance:
         rows, bounds = [], []
         for first, second in self._near(self.influence):
             d, p_first, p_second, n = self._distance(first, second)
-            if d >= self.influence:
+            if d >= self.influence or not np.isfinite(n).all():
                 continue
             # d grows with the first body's point along n and shrinks with the second's.
             row = self._point_row(first, p_first, n)
@@ -192,9 +192,8 @@ class Clearance:
         )
         d = self._result.min_distance
         p, s = self._result.getNearestPoint1().copy(), self._result.getNearestPoint2().copy()
-        gap = p - s
-        length = float(np.linalg.norm(gap))
-        n = gap / length * np.sign(d) if length > 1e-9 else -np.asarray(self._result.normal).copy()
+        # Between things that touch or overlap the nearest points tell no direction; Coal's normal does.
+        n = (p - s) / d if d > 1e-9 else -np.asarray(self._result.normal)
         return float(d), p, s, n
 
     def _pose(self, body: _Body) -> Any:

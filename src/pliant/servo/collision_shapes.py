@@ -8,7 +8,6 @@ from typing import Any
 
 import coal
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 
 from pliant.errors import MeshError
@@ -39,6 +38,8 @@ def triangles(mesh: Mesh) -> Any:
 
 def convex_hull(vertices: NDArray[np.float64], *, name: str = "mesh") -> Any:
     """The convex hull of points."""
+    import trimesh  # takes a second to load, and only meshes need it
+
     try:
         hull = trimesh.convex.convex_hull(np.asarray(vertices))
     except Exception as bad:
@@ -62,6 +63,8 @@ def link_geometry(shape: LinkShape) -> Any:
 
 @lru_cache(maxsize=256)
 def _mesh_hull(path: Path, scale: tuple[float, ...]) -> Any:
+    import trimesh
+
     loaded = trimesh.load(path, force="mesh", process=False)
     return convex_hull(np.asarray(loaded.vertices) * np.array(scale), name=str(path))
 

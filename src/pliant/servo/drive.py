@@ -112,10 +112,8 @@ def drive_to(
         if clearance is not None and i % 3 == 0:
             hit = clearance.collision(q, margin=margin)
             if hit is not None:
-                return _motion(
-                    MotionStatus.COLLISION, servo, times, path, f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
-                )
-            robot.update(q)
+                reason = f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
+                return _motion(MotionStatus.COLLISION, servo, times, path, reason)
         # First without speed limits: how much too fast would that be?
         problem = servo.problem
         problem.limits_packed = boundless

@@ -195,10 +195,14 @@ def _planned(
     before[hand] = opened[hand]
     corners = plan_joint_path(opened, before, blocked, limits, joints=assembly.arm_joints, seed=seed)
     if corners is None:
-        reason = "no collision-free arm path with open fingers was found"
+        where = "the start" if blocked(opened) else "the goal" if blocked(before) else ""
+        reason = f"{where} is in collision with open fingers" if where else "no free arm path was found"
         return Motion(MotionStatus.NO_PATH, np.zeros(1), q_start[None], np.nan, np.nan, reason)
     if not np.array_equal(opened, q_start):
         corners = np.vstack([q_start, corners])
+        if any(blocked(q) for q in time_path(corners[:2], limits)[1]):
+            reason = "the fingers cannot be opened at the start without a collision"
+            return Motion(MotionStatus.NO_PATH, np.zeros(1), q_start[None], np.nan, np.nan, reason)
     arm = Motion(MotionStatus.ARRIVED, *time_path(corners, limits), 0.0, 0.0)
     names = np.array(robot.joint_names)[hand].tolist()
     fingers = drive_to(robot, tips, arm.q[-1], joints=names, **drive)

@@ -9,8 +9,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.errors import OptionError, Problem
 from pliant.servo.poses import check_pose
@@ -123,6 +121,9 @@ class Waypoints:
     def __init__(
         self, times: Sequence[float], poses: Sequence[pin.SE3], *, max_speed: float = 5.0, max_turn_rate: float = 20.0
     ) -> None:
+        from scipy.interpolate import CubicSpline
+        from scipy.spatial.transform import Rotation, RotationSpline
+
         t = np.asarray(times, dtype=np.float64)
         if len(t) != len(poses) or len(t) < 2:
             raise OptionError("path", Problem("", f"{len(t)} times, {len(poses)} poses", "as many, at least two"))

@@ -120,7 +120,7 @@ class Stabiliser:
                 best, least = q, size
             if size < tolerance or np.abs(qdot).max() < 1e-12:
                 break
-            # Half a turn at most: beyond that the linear model says nothing.
+            # One radian at most: beyond that the linear model says nothing.
             q = q + qdot * min(1.0, 1.0 / max(float(np.abs(qdot).max()), 1e-12))
         return best
 
@@ -235,7 +235,7 @@ def _run(
         spent += time.process_time() - began
         linear, angular = servo.errors()
         largest = np.maximum(largest, (linear.max(), angular.max()))
-        now = servo._setpoints[:, 9:12].copy()
+        now = servo.setpoints[:, 9:12].copy()
         way += 0.0 if positions is None else float(np.linalg.norm(now - positions, axis=1).max())
         positions = now
         due = t - times[-1] >= every - 0.5 * dt if by == "time" else way >= every

@@ -107,7 +107,7 @@ class Servo:
         )
         self.error = np.zeros((k, 6))
         self.answer: VelocityAnswer | None = None
-        self._setpoints = np.zeros((k, 18))
+        self.setpoints = np.zeros((k, 18))
         self._moving: list[tuple[int, Path]] = []
         for row, i in enumerate(order):
             self._set_target(row, pairs[i][1])
@@ -140,7 +140,7 @@ class Servo:
 
     def _write(self, row: int, path: Path, t: float) -> None:
         T, twist = path.at(t)
-        setpoint = self._setpoints[row]
+        setpoint = self.setpoints[row]
         setpoint[:9] = T.rotation.ravel()
         setpoint[9:12] = T.translation
         setpoint[12:] = twist
@@ -180,7 +180,7 @@ class Servo:
             a.placements,
             a.support,
             a.column,
-            self._setpoints,
+            self.setpoints,
             self._gains,
             problem.jacobian,
             problem.wanted,
