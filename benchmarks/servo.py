@@ -36,15 +36,15 @@ LINKS = [tip_frame(name) for name in FINGERS]
 
 
 class Problem:
-    """The robot, where it starts and where its tips shall go."""
+    """The robot, where it starts and where its tips shall go: ``way`` radians from there."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: float) -> None:
         self.assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
         self.robot = self.assembly.robot
         self.start = self.assembly.q_home.copy()
         self.start[self.assembly.arm_joints] += [0.2, 0.15, -0.3, 0.3, 0.5, 0.4]
         self.start[self.assembly.hand_joints] = [0.6, -0.5, 0.8, -0.4, 0.7, -0.45, 0.75]
-        goal = self.start + 0.05 * np.cos(np.arange(13.0))
+        goal = self.start + way * np.cos(np.arange(13.0))
         self.targets = [self.robot.pose(link, goal) for link in LINKS]
 
     def left(self, q: np.ndarray) -> float:
@@ -176,30 +176,38 @@ def main() -> None:
     parser.add_argument("--placo-python", type=Path, help="interpreter of an environment that has placo")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/servo.json"))
     options = parser.parse_args()
-    rounds, count = (7, 200) if options.quick else (25, 400)
-    problem = Problem()
+    rounds, count = (5, 200) if options.quick else (15, 400)
+    cases = {"near": Problem(0.05), "far, speed limits active": Problem(0.3)}
+    record: dict[str, dict[str, dict[str, Any]]] = {}
+    for case, problem in cases.items():
+        rows = record[case] = measure(problem, rounds, count, options.placo_python)
+        reference = rows["pliant qp"]["step_us"]
+        print(f"{case + ' (18 rows)':36s} {'us a step':>10s} {'times qp':>9s} {'left after 1 s':>15s}")
+        for name, row in rows.items():
+            if "skipped" in row:
+                print(f"  {name:34s} skipped: {row['skipped']}")
+                continue
+            row["ratio"] = row["step_us"] / reference
+            print(f"  {name:34s} {row['step_us']:10.1f} {row['ratio']:9.2f} {1e6 * row['left_m']:12.4f} um")
+    write(options.out, about("pin", "daqp", "numba", "pin-pink", "mink", "mujoco") | {"steps": record})
+
+
+def measure(problem: Problem, rounds: int, count: int, placo: Path | None) -> dict[str, dict[str, Any]]:
+    """Every library on one problem."""
     rows: dict[str, dict[str, Any]] = {}
     for solver in ("qp", "pinv", "exclusion", "descent"):
         print(f"pliant {solver} ...", file=sys.stderr)
         rows[f"pliant {solver}"] = ours(problem, solver, rounds, count)
-    for name, measure in (("pink", pink_step), ("mink", mink_step)):
+    for name, peer in (("pink", pink_step), ("mink", mink_step)):
         print(f"{name} ...", file=sys.stderr)
         try:
-            rows[name] = measure(problem, rounds, count)
+            rows[name] = peer(problem, rounds, count)
         except ImportError as missing:
             rows[name] = {"skipped": str(missing)}
-    if options.placo_python is not None:
+    if placo is not None:
         print("placo ...", file=sys.stderr)
-        rows["placo"] = placo_step(problem, options.placo_python, rounds, count)
-    reference = rows["pliant qp"]["step_us"]
-    print(f"{'18 rows, limits':20s} {'us a step':>10s} {'times qp':>9s} {'left after 1 s':>15s}")
-    for name, row in rows.items():
-        if "skipped" in row:
-            print(f"{name:20s} skipped: {row['skipped']}")
-            continue
-        row["ratio"] = row["step_us"] / reference
-        print(f"{name:20s} {row['step_us']:10.1f} {row['ratio']:9.2f} {1e6 * row['left_m']:12.4f} um")
-    write(options.out, about("pin", "daqp", "numba", "pin-pink", "mink", "mujoco") | {"steps": rows})
+        rows["placo"] = placo_step(problem, placo, rounds, count)
+    return rows
 
 
 if __name__ == "__main__":
