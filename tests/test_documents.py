@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -45,15 +46,42 @@ def test_every_problem_of_a_document_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_wrong_type_names_the_value_and_what_is_expected() -> None:
-    with pytest.raises(DocumentError, match=r"parts\[0\].length: 'long': input should be a valid number"):
+    with pytest.raises(DocumentError, match=r"parts\[0\].length: 'long': should be a number, without quotes"):
         parse_document({"title": "x", "parts": [{"length": "long"}]}, Outer, source="a")
 
 
-@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf"])
+@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf", "1e400"])
 def test_numbers_must_be_finite(tmp_path: Path, value: str) -> None:
     path = write(tmp_path, f"title: x\nparts: [{{length: {value}}}]\n")
     with pytest.raises(DocumentError, match=r"parts\[0\].length: .*finite number"):
         read_document(path, Outer)
+
+
+@pytest.mark.parametrize("value", ["yes", "true", "1:30", '"5e5"', "on", "0x10", "1_000"])
+def test_what_is_not_written_as_a_number_is_no_number(tmp_path: Path, value: str) -> None:
+    path = write(tmp_path, f"title: x\nparts: [{{length: {value}}}]\n")
+    with pytest.raises(DocumentError, match=r"parts\[0\].length: .*should be a number"):
+        read_document(path, Outer)
+
+
+def test_whole_numbers_are_decimal_and_pass_for_lengths(tmp_path: Path) -> None:
+    assert read_document(write(tmp_path, "title: x\nparts: [{length: 010}]\n"), Outer).parts[0].length == 10.0
+
+
+def test_pipes_and_devices_are_refused_without_being_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(DocumentError, match="not an ordinary file"):
+        read_mapping(tmp_path / "pipe.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    with pytest.raises(DocumentError, match="not an ordinary file"):
+        read_mapping(tmp_path / "zero.yaml")
+    (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
+    with pytest.raises(DocumentError, match=r"cannot be read|no such file"):
+        read_mapping(tmp_path / "loop.yaml")
+    with pytest.raises(DocumentError, match="cannot be read"):
+        read_mapping(tmp_path / ("n" * 3000 + ".yaml"))
+    with pytest.raises(DocumentError, match="cannot be read"):
+        read_mapping(tmp_path / "a\0b.yaml")
 
 
 def test_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
@@ -91,7 +119,10 @@ BAD_FILES = {
     "two documents": ("a: 1\n---\nb: 2\n", r"line 2"),
     "deep": ("a: " + "[" * 3000, r"nested more than 40 levels deep"),
     "control characters": ("a: \x07\n", r"not valid YAML"),
-    "impossible date": ("a: 2020-99-99\n", r"cannot be read"),
+    "tag on a value it does not fit": ("a: !!int abc\n", r"cannot be read"),
+    "truth that is none": ("a: !!bool abc\n", r"cannot be read"),
+    "date that is none": ("a: !!timestamp abc\n", r"cannot be read"),
+    "endless number": ("a: " + "9" * 5000 + "\n", r"cannot be read"),
 }
 
 
@@ -105,6 +136,8 @@ def test_broken_yaml_is_refused_with_its_place(tmp_path: Path, name: str) -> Non
 def test_broken_json_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="line 2, column 1: not valid JSON"):
         read_mapping(write(tmp_path, '{"a": 1,\n}', "a.json"))
+    with pytest.raises(DocumentError, match="field 'a' is given twice"):
+        read_mapping(write(tmp_path, '{"a": 1, "a": 2}', "c.json"))
     with pytest.raises(DocumentError, match="nested too deeply"):
         read_mapping(write(tmp_path, "[" * 100_000, "b.json"))
 
@@ -113,7 +146,7 @@ def test_files_that_are_no_documents_are_refused(tmp_path: Path) -> None:
     big = tmp_path / "big.yaml"
     with big.open("wb") as file:
         file.truncate(100_000_000)
-    with pytest.raises(DocumentError, match=r"has 100.0 MB; a document may have at most 4 MB"):
+    with pytest.raises(DocumentError, match=r"has 100.0 MB; a document file may have at most 4 MB"):
         read_mapping(big)
     binary = tmp_path / "binary.yaml"
     binary.write_bytes(b"\x80\xff\x00abc")

@@ -17,10 +17,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pliant.errors import DocumentError, InputError, OptionError, Problem, closest
+from pliant.file_bytes import read_bytes
 
 __all__ = ["Document", "make_folder", "parse_document", "read_document", "read_mapping", "resolve_inside"]
 
 MAX_BYTES = 4_000_000
+SUFFIXES = (".yaml", ".yml", ".json")
 MAX_NODES = 200_000
 MAX_DEPTH = 40
 
@@ -28,7 +30,7 @@ MAX_DEPTH = 40
 class Document(BaseModel):
     """Base of every schema: frozen, no unknown fields, no NaN and no infinity unless a field says so."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_max_length=4096)
 
 
 D = TypeVar("D", bound=BaseModel)
@@ -42,9 +44,13 @@ def read_document(path: str | Path, schema: type[D], *, error: type[InputError] 
 def parse_document(data: Any, schema: type[D], *, source: str, error: type[InputError] = DocumentError) -> D:
     """Validate plain data against ``schema``; ``source`` is named in the error."""
     try:
-        return schema.model_validate(data)
-    except ValidationError as invalid:
-        raise error(source, tuple(_problems(invalid, schema))) from None
+        # Through JSON, where "strict" means what a user means: lists and whole numbers pass for tuples and floats,
+        # but text and truth values never pass for numbers.
+        return schema.model_validate_json(json.dumps(data), strict=True)
+    except (TypeError, ValueError) as odd:
+        if not isinstance(odd, ValidationError):
+            raise error(source, f"a value cannot be read: {_first_words(odd)}") from None
+        raise error(source, tuple(_problems(odd, schema))) from None
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
@@ -55,12 +61,14 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     text = _read_text(path)
     try:
-        data = json.loads(text) if path.suffix == ".json" else _load_yaml(text, str(path))
+        data = _load_json(text) if path.suffix.lower() == ".json" else _load_yaml(text, str(path))
     except json.JSONDecodeError as bad:
         where = f"line {bad.lineno}, column {bad.colno}"
         raise DocumentError(str(path), Problem(where, f"not valid JSON: {bad.msg}")) from None
     except RecursionError:
         raise DocumentError(str(path), f"nested too deeply; at most {MAX_DEPTH} levels are allowed") from None
+    except ValueError as bad:
+        raise DocumentError(str(path), f"a value cannot be read: {_first_words(bad)}") from None
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise DocumentError(str(path), f"the file holds {found}; expected a mapping of fields, as 'name: value' lines")
@@ -94,29 +102,13 @@ def make_folder(path: str | Path) -> Path:
 
 
 def _read_text(path: Path) -> str:
+    remedy = "keep large data in files of their own"
+    data = read_bytes(path, most=MAX_BYTES, kind="a document", error=DocumentError, remedy=remedy, suffixes=SUFFIXES)
     try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise DocumentError(str(path), "is a folder; expected a file")
-        if size > MAX_BYTES:
-            raise DocumentError(
-                str(path), f"has {size / 1e6:.1f} MB; a document may have at most {MAX_BYTES / 1e6:.0f} MB"
-            )
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise DocumentError(str(path), _missing(path)) from None
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
-        raise DocumentError(str(path), f"is not a text file (byte {bad.start} is not UTF-8)") from None
-    except OSError as bad:
-        raise DocumentError(str(path), f"cannot be read: {bad.strerror}") from None
-
-
-def _missing(path: Path) -> str:
-    try:
-        near = closest(path.name, [entry.name for entry in path.parent.iterdir()])
-    except OSError:
-        return "no such file; nor does its folder exist"
-    return "no such file" + (f"; closest there: {', '.join(near)}" if near else "")
+        what = f"is not a text file (byte {bad.start} is not UTF-8)"
+        raise DocumentError(str(path), Problem("", what, "save it as UTF-8 text")) from None
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -162,12 +154,44 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-# YAML 1.1 reads "5e5" as text; users write numbers that way, and JSON and YAML 1.2 agree with them.
-_StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
-    list("-+.0123456789"),
-)
+# Numbers and truth values as in YAML 1.2 and JSON. YAML 1.1 would read 5e5 as text, 1:30 as 90, yes as true, and a date
+# as an object of its own.
+_StrictLoader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
+    (
+        "float",
+        r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$",
+        list("-+.0123456789"),
+    ),
+):
+    _StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
+
+
+def _construct_int(loader: _StrictLoader, node: Any) -> int:
+    """Decimal, whatever zeros it starts with (YAML 1.1 would read 010 as eight)."""
+    return int(loader.construct_scalar(node))
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+
+
+def _load_json(text: str) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"field '{next(n for n in names if names.count(n) > 1)}' is given twice")
+        return fields
+
+    return json.loads(text, object_pairs_hook=unique)
+
+
+def _first_words(bad: Exception) -> str:
+    """The reason in a line; what only a programmer could do about it is left out."""
+    return str(bad).split(";")[0].splitlines()[0][:120] if str(bad) else type(bad).__name__
 
 
 def _load_yaml(text: str, source: str) -> Any:
@@ -185,19 +209,22 @@ def _load_yaml(text: str, source: str) -> Any:
         raise DocumentError(source, Problem(where, what)) from None
     except yaml.YAMLError as bad:
         raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
-    except ValueError as bad:
-        raise DocumentError(source, f"a value cannot be read: {bad}") from None
+    except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as bad:
+        # An explicit tag on a value it does not fit (!!int "", !!bool abc) fails inside PyYAML in many ways.
+        raise DocumentError(source, f"a value cannot be read: {_first_words(bad)}") from None
 
 
 def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Problem]:
-    for item in invalid.errors(include_url=False):
-        location = tuple(part for part in item["loc"] if not _is_branch_tag(part))
-        where = _field_path(location)
-        value = item.get("input")
+    errors = invalid.errors(include_url=False)
+    places = [tuple(part for part in item["loc"] if not _is_branch_tag(part)) for item in errors]
+    for item, place in zip(errors, places, strict=True):
+        if item["type"] in _CONSEQUENCES and any(len(p) > len(place) and p[: len(place)] == place for p in places):
+            continue  # what is wrong inside is said where it is
+        where = _field_path(place)
         kind = item["type"]
         if kind == "extra_forbidden":
-            names = sorted(_fields_at(schema, location[:-1]))
-            near = closest(str(location[-1]), names)
+            names = sorted(_fields_at(schema, place[:-1]))
+            near = closest(str(place[-1]), names)
             allowed = f"closest: {', '.join(near)}" if near else (f"known: {', '.join(names)}" if names else "")
             yield Problem(where, "unknown field", allowed)
         elif kind == "missing":
@@ -205,7 +232,26 @@ def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Pro
         elif kind == "value_error":
             yield Problem(where, str(item["ctx"]["error"]))
         else:
-            yield Problem(where, f"{_short(value)}: {item['msg'][:1].lower()}{item['msg'][1:]}")
+            message = _WORDS.get(kind) or item["msg"][:1].lower() + item["msg"][1:]
+            yield Problem(where, f"{_short(item.get('input'))}: {message}")
+
+
+# Errors that a container only has because something in it is wrong.
+_CONSEQUENCES = ("too_short", "tuple_type", "list_type", "dict_type", "model_type")
+_WORDS = {
+    "float_type": "should be a number, without quotes",
+    "int_type": "should be a whole number, without quotes",
+    "int_from_float": "should be a whole number",
+    "float_parsing": "should be a number, without quotes",
+    "string_type": "should be text",
+    "bool_type": "should be true or false",
+    "tuple_type": "should be a list",
+    "list_type": "should be a list",
+    "dict_type": "should be a group of fields",
+    "model_type": "should be a group of fields",
+    "model_attributes_type": "should be a group of fields",
+    "finite_number": "should be a finite number",
+}
 
 
 def _is_branch_tag(part: Any) -> bool:

@@ -71,7 +71,7 @@ CHANGES = {
     "mesh outside": ("shape: {torus: {major: 0.035, minor: 0.015}}", "mesh: ../no.stl", r"leads out of the folder"),
     "mesh and shape": ("  shape:", "  mesh: a.stl\n  shape:", r"object: give either mesh .* or shape"),
     "two obstacles in one": ("{sphere:", "{mesh: a.stl, sphere:", r"scene\[1\]: an obstacle is one of .* sphere, mesh"),
-    "word for a number": ("lift: 0.05", "lift: high", r"task.lift: 'high': input should be a valid number"),
+    "word for a number": ("lift: 0.05", "lift: high", r"task.lift: 'high': should be a number, without quotes"),
     "who": ("by: both", "by: feet", r"task.by: 'feet': input should be 'fingers', 'arm' or 'both'"),
     "no axis": ("axis: [0, 0, 2]", "axis: [0, 0, 0]", r"task.move.rotate: axis \(0, 0, 0\) has no direction"),
     "start outside": ("[0, 30,", "[0, 300,", r"robot.start_deg: joint2: 300 is outside .*; allowed: -105 .. 140 deg"),

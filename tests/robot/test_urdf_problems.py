@@ -178,5 +178,5 @@ def test_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
     file = tmp_path / "big.urdf"
     with file.open("wb") as f:
         f.truncate(100_000_000)
-    with pytest.raises(RobotError, match=r"has 100.0 MB; a robot description may have at most 20 MB"):
+    with pytest.raises(RobotError, match=r"has 100.0 MB; a robot description file may have at most 20 MB"):
         load_robot(file)

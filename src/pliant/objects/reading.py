@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pliant.errors import MeshError, Problem, closest
+from pliant.errors import MeshError, Problem
+from pliant.file_bytes import read_bytes
 from pliant.objects.mending import join_identical
 from pliant.objects.mesh import Mesh
 from pliant.objects.preflight import FORMATS, inspect_bytes, sniff
@@ -57,37 +58,13 @@ def read_mesh(path: str | Path) -> Mesh:
 
 
 def _read_bytes(path: Path) -> bytes:
-    source = str(path)
-    try:
-        if path.is_dir():
-            raise MeshError(source, "is a folder; expected a mesh file")
-        if not path.is_file() and path.exists():
-            raise MeshError(source, "is not an ordinary file")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise MeshError(
-                source,
-                Problem("", f"has {size / 1e6:.0f} MB", f"at most {MAX_BYTES / 1e6:.0f} MB: decimate the mesh first"),
-            )
-        if size == 0:
-            raise MeshError(source, "is an empty file; export the mesh again")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise MeshError(source, _missing(path)) from None
-    except (OSError, ValueError) as bad:
-        raise MeshError(source, f"cannot be read: {getattr(bad, 'strerror', None) or bad}") from None
-
-
-def _missing(path: Path) -> Problem:
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.suffix.lower().lstrip(".") in FORMATS]
-    except OSError:
-        return Problem("", "no such file", f"its folder {path.parent} does not exist either")
-    near = closest(path.name, names)
-    if near:
-        return Problem("", "no such file", f"closest there: {', '.join(near)}")
-    return Problem("", "no such file", f"there are {len(names)} mesh files in that folder")
+    suffixes = [f".{name}" for name in FORMATS]
+    data = read_bytes(
+        path, most=MAX_BYTES, kind="a mesh", error=MeshError, remedy="decimate the mesh first", suffixes=suffixes
+    )
+    if not data:
+        raise MeshError(str(path), Problem("", "is an empty file", "export the mesh again"))
+    return data
 
 
 def _parse(source: str, kind: str, data: bytes) -> tuple[Any, Any]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from pliant.errors import Problem, RobotError, closest
+from pliant.errors import Problem, RobotError
+from pliant.file_bytes import read_bytes
 
 __all__ = ["Element", "parse_xml", "read_xml"]
 
@@ -35,20 +36,7 @@ class Element:
 
 def read_xml(path: Path) -> Element:
     """The root element of an XML file."""
-    try:
-        if path.is_dir():
-            raise RobotError(str(path), "is a folder; expected a URDF file")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise RobotError(
-                str(path), f"has {size / 1e6:.1f} MB; a robot description may have at most {MAX_BYTES / 1e6:.0f} MB"
-            )
-        data = path.read_bytes()
-    except FileNotFoundError:
-        near = closest(path.name, [entry.name for entry in path.parent.iterdir()]) if path.parent.is_dir() else []
-        raise RobotError(str(path), "no such file" + (f"; closest there: {', '.join(near)}" if near else "")) from None
-    except OSError as bad:
-        raise RobotError(str(path), f"cannot be read: {bad.strerror}") from None
+    data = read_bytes(path, most=MAX_BYTES, kind="a robot description", error=RobotError, suffixes=(".urdf", ".xml"))
     return parse_xml(data, source=str(path))
 
 
@@ -84,4 +72,6 @@ def parse_xml(data: bytes | str, *, source: str) -> Element:
     except expat.ExpatError as bad:
         what = f"not valid XML: {expat.ErrorString(bad.code)}"
         raise RobotError(source, Problem(f"line {bad.lineno}, column {bad.offset + 1}", what)) from None
+    except (ValueError, LookupError) as bad:
+        raise RobotError(source, Problem("line 1", f"its encoding cannot be read: {bad}", "save it as UTF-8")) from None
     return roots[0]
