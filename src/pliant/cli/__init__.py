@@ -16,6 +16,8 @@ COMMANDS = {
     "demo": "pliant.cli.demo",
     "check": "pliant.cli.check",
     "forces": "pliant.cli.forces",
+    "ik": "pliant.cli.ik",
+    "servo": "pliant.cli.servo",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
