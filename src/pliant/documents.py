@@ -215,7 +215,8 @@ def _load_yaml(text: str, source: str) -> Any:
         raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as bad:
         # An explicit tag on a value it does not fit (!!int "", !!bool abc) fails inside PyYAML in many ways.
-        raise DocumentError(source, f"a value cannot be read: {_first_words(bad)}") from None
+        reason = _first_words(bad) if "digits" in str(bad) else "it does not fit its tag (!!int, !!float, !!bool, ...)"
+        raise DocumentError(source, f"a value cannot be read: {reason}") from None
 
 
 def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Problem]:

@@ -10,6 +10,9 @@ from pliant.errors import MaterialError, Problem
 
 __all__ = ["ContactLimits", "Material", "is_finite"]
 
+# Well beyond anything there is: diamond has 1.2e12 Pa, osmium 2.3e4 kg/m3.
+MOST = {"young": 1e14, "density": 1e6}
+
 
 @dataclass(frozen=True)
 class Material:
@@ -120,9 +123,10 @@ def _poisson_problems(value: Any) -> list[Problem]:
 def _above_zero(name: str, value: Any, meaning: str) -> list[Problem]:
     if value is None and name != "young":
         return []
-    if is_finite(value) and value > 0:
+    if is_finite(value) and 0 < value <= MOST.get(name, math.inf):
         return []
-    return [Problem(name, f"{value!r}", f"must be a finite number above 0: {meaning}")]
+    above = f" and at most {MOST[name]:g}" if name in MOST and is_finite(value) and value > 0 else ""
+    return [Problem(name, f"{value!r}", f"must be a finite number above 0{above}: {meaning}")]
 
 
 def is_finite(value: Any) -> bool:
