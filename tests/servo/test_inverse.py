@@ -164,7 +164,7 @@ def test_angles_come_back_by_whole_turns_or_stop_at_the_limit(value, lower, uppe
 
 def test_searching_by_the_clock_goes_on_until_time_is_up():
     robot = load_arm("kawasaki_fs020n").robot
-    answer = solve_pose(robot, "flange", pin.SE3(np.eye(3), np.array([4.0, 0, 0])), time_limit=0.05)
+    answer = solve_pose(robot, "flange", pin.SE3(np.eye(3), np.array([4.0, 0, 0])), time_limit=1.0)
     assert not answer.found
     assert answer.starts > 50
 
