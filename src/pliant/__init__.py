@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Body": "pliant.objects",
+    "Contact": "pliant.grasp",
+    "ContactSet": "pliant.grasp",
     "ContactLimits": "pliant.objects",
     "InputError": "pliant.errors",
     "Liquid": "pliant.objects",
@@ -26,6 +28,8 @@ _HOMES = {
     "load_robot": "pliant.robot",
     "make_shape": "pliant.objects",
     "read_task": "pliant.files",
+    "solve_forces": "pliant.grasp",
+    "solve_pose": "pliant.servo",
 }
 
 __all__ = ["__version__", *_HOMES]

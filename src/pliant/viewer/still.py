@@ -246,16 +246,24 @@ def _paint_ground(
 
 
 def _crevices(depth: Floats, hit: NDArray[np.bool_], focal: float) -> Floats:
-    """Darkening where neighbouring pixels stand well in front: cheap ambient occlusion in screen space."""
+    """Darkening in hollows: where the pixels on opposite sides together stand nearer to the eye than the middle.
+
+    Opposite sides are taken together so that a flat surface seen at an angle stays as it is.
+    """
     shade = np.ones_like(depth)
     finite = np.where(hit, depth, np.inf)
+    here = np.where(hit, depth, 1.0)
     for radius in (6, 14, 30):
-        occluded = np.zeros_like(depth)
-        for angle in np.arange(8) * np.pi / 4 + radius:
+        padded = np.pad(finite, radius, mode="edge")
+        hollow = np.zeros_like(depth)
+        for angle in np.arange(4) * np.pi / 4:
             dy, dx = round(radius * np.sin(angle)), round(radius * np.cos(angle))
-            other = np.roll(finite, (dy, dx), axis=(0, 1))
-            rise = np.where(hit, finite, 0.0) - other
-            size = radius * np.where(hit, finite, 1.0) / focal
-            occluded += np.clip(rise / size - 0.3, 0.0, 1.0) * (rise < 6 * size)
-        shade -= 0.13 * occluded / 8.0
+            sides = [
+                padded[radius + i : radius + i + depth.shape[0], radius + j : radius + j + depth.shape[1]]
+                for i, j in ((dy, dx), (-dy, -dx))
+            ]
+            size = radius * here / focal
+            rise = 2.0 * here - sides[0] - sides[1]
+            hollow += np.clip(rise / size - 0.15, 0.0, 1.0) * (rise < 10 * size)
+        shade -= 0.16 * hollow / 4.0
     return np.clip(shade, 0.5, 1.0)
