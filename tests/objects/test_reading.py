@@ -243,7 +243,7 @@ def test_real_scans_load_with_the_volumes_of_their_table(shared_data: Path) -> N
 
 
 @pytest.mark.performance
-def test_real_scans_load_in_about_a_second_each(shared_data: Path) -> None:
+def test_real_scans_load_in_a_second_or_two_each(shared_data: Path) -> None:
     paths = sorted((shared_data / "objects").glob("*.obj"))
     load_mesh(paths[0])
     for path in paths:
@@ -252,4 +252,4 @@ def test_real_scans_load_in_about_a_second_each(shared_data: Path) -> None:
             start = time.process_time()
             load_mesh(path)
             times.append(time.process_time() - start)
-        assert min(times) < 1.0
+        assert min(times) < 2.0  # 0.4 to 0.8 s on a quiet machine
