@@ -15,6 +15,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "check": "pliant.cli.check",
+    "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",

@@ -1,0 +1,312 @@
+"""What the whole body adds to the half-space under each contact, and what contacts do to each other.   (SPEC 6.2, H)
+
+    h_AB = b_A . C b_B  (A != B),      h_AA = b_A . C b_A - (what L already contains of it).
+
+b_A is a unit force along -n_A, spread as sqrt(1 - r^2 / rho^2). What the finite elements see of it is its projection on
+piecewise linear tractions; the half-space part taken out is that of the projected traction, not of the ideal one,
+so that
+the coarseness of the elements cancels instead of ending up in the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pliant.contact.pressure import compiled_love_table
+from pliant.objects.compliance import Compliance
+
+__all__ = ["Footprint", "Resolved", "cross_block", "cross_compliance", "footprint", "resolve"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_GRID = 20
+_FINER = 3
+_TAIL = 2.0
+"""How far, in edge lengths, the projected traction is followed beyond its footprint."""
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """A unit force spread over an ellipse of the finite-element surface.
+
+    Args:
+        corners: k corners that carry it.
+        weights: k shares, sum 1.
+        halfspace: mean normal displacement of a half-space with E* = 1 under the same (projected) traction [1/m].
+        thickness: material behind it, averaged over the shares [m].
+    """
+
+    corners: Ints
+    weights: Floats
+    halfspace: float
+    thickness: float
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """A contact so large that the elements resolve it: every grid cell has its own place on the body.
+
+    Args:
+        corners: k corners under the contact.
+        weights: cells x k shares of the cells' forces.
+        rough: cells x cells projector on what the elements cannot show: I - W (W^T W)^+ W^T.
+    """
+
+    corners: Ints
+    weights: Floats
+    rough: Floats
+
+
+def footprint(body: Compliance, origin: Floats, axes: Floats, radii: Floats) -> Footprint | None:
+    """Spread a unit force over the ellipse with the given half axes (at least one element edge each) about ``origin``.
+
+    Args:
+        origin: centre, in the object's frame [m].
+        axes: rows: the ellipse's x and y, and the outward normal.
+        radii: half axes [m].
+
+    Returns:
+        None if no part of the surface lies under the ellipse.
+    """
+    centres, reach = body.patch_reach
+    weights = np.zeros(len(body.points))
+    _spread(origin, axes, radii, body.patches, body.faces, centres, reach, weights)
+    total = weights.sum()
+    if not total > 0.0:
+        return None
+    corners = np.flatnonzero(weights)
+    shares = weights[corners] / total
+    traction = shares.astype(np.float32) @ body.inverse_mass[corners]
+    half = radii + _TAIL * body.edge
+    owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
+    energy = _halfspace_energy(half, _GRID, body.faces, owner, bary, stretch, traction)
+    # infinite thickness (a ray that found no way out) says nothing about the wall
+    wall = body.thickness[corners]
+    known = np.isfinite(wall)
+    share = float(shares[known].sum())
+    return Footprint(corners, shares, energy, float(wall[known] @ shares[known]) / share if share > 0.0 else np.inf)
+
+
+def resolve(
+    body: Compliance, origin: Floats, axes: Floats, half: Floats, count: int, cells: Ints, spread: Footprint
+) -> Resolved:
+    """Give every cell of a contact's grid its own place on the body.
+
+    The response to what the elements can show of the cell forces is theirs, W C W^T; the rest is rougher than an
+    element
+    and meets the half-space's kernel, projected. The sum is positive definite by construction.
+
+    Args:
+        half, count, cells: the contact's grid.
+        spread: what a cell falls back to where the finite-element surface does not lie under it.
+    """
+    centres, reach = body.patch_reach
+    # a cell's force is spread over the cell: sample it at _FINER^2 places
+    fine = _FINER * count
+    owner, bary, _ = hat_raster(origin, axes, half, fine, body.points, body.faces, centres, reach)
+    inner = np.arange(_FINER)
+    i, j = cells // count, cells % count
+    places = ((_FINER * i)[:, None, None] + inner[:, None]) * fine + (_FINER * j)[:, None, None] + inner
+    places = places.reshape(len(cells), -1)
+    owner, bary = owner[places], bary[places]
+    on = owner >= 0
+    corners = np.union1d(spread.corners, body.faces[owner[on]].ravel())
+    weights = np.zeros((len(cells), len(corners)))
+    row = np.repeat(np.arange(len(cells)), _FINER**2)[on.ravel()]
+    for k in range(3):
+        at = np.searchsorted(corners, body.faces[owner[on], k])
+        value = 1.0 - bary[on].sum(axis=1) if k == 0 else bary[on][:, k - 1]
+        np.add.at(weights, (row, at), value)
+    total = weights.sum(axis=1)
+    weights[total > 0.0] /= total[total > 0.0, None]
+    lost = np.flatnonzero(total == 0.0)
+    weights[np.ix_(lost, np.searchsorted(corners, spread.corners))] = spread.weights
+    rough = np.eye(len(cells)) - weights @ np.linalg.pinv(weights, rcond=1e-3)
+    return Resolved(corners, weights, rough)
+
+
+def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Floats) -> Floats:
+    """Compliance (E = 1) between loads on two sets of corners [1/m].
+
+    Args:
+        at, bt: corner numbers.
+        left, right: cells x corners x 3 force of each cell's unit force on the corners.
+    """
+    rows = (3 * at[:, None] + np.arange(3)).ravel()
+    columns = (3 * bt[:, None] + np.arange(3)).ravel()
+    block = body.matrix[rows[:, None], columns[None, :]].astype(np.float64)
+    return np.asarray(left.reshape(len(left), -1) @ block @ right.reshape(len(right), -1).T)
+
+
+@njit(cache=True)
+def _spread(
+    origin: Floats,
+    axes: Floats,
+    radii: Floats,
+    patches: Floats,
+    faces: Ints,
+    centres: Floats,
+    reach: Floats,
+    weights: Floats,
+) -> None:
+    """Shares of the corners: integrals of sqrt(1 - r^2 / rho^2) times their hat functions over the curved patches."""
+    divisions = 6
+    largest = max(radii[0], radii[1])
+    deep = 1.2 * largest
+    x6 = np.empty(6)
+    d1 = np.empty(6)
+    d2 = np.empty(6)
+    p = np.empty(3)
+    e1 = np.empty(3)
+    e2 = np.empty(3)
+    for f in range(len(faces)):
+        far = np.sqrt(largest**2 + deep**2) + reach[f]
+        a, b, c = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if a * a + b * b + c * c > far * far:
+            continue
+        for i in range(divisions):
+            for j in range(2 * (divisions - i) - 1):
+                # centroids of the small triangles, pointing up (even j) and down (odd j)
+                shift = 1.0 / 3.0 if j % 2 == 0 else 2.0 / 3.0
+                l1 = (i + shift) / divisions
+                l2 = (j // 2 + shift) / divisions
+                l0 = 1.0 - l1 - l2
+                x6[0], x6[1], x6[2] = l0 * (2 * l0 - 1), l1 * (2 * l1 - 1), l2 * (2 * l2 - 1)
+                x6[3], x6[4], x6[5] = 4 * l0 * l1, 4 * l1 * l2, 4 * l2 * l0
+                d1[0], d1[1], d1[2], d1[3], d1[4], d1[5] = 1 - 4 * l0, 4 * l1 - 1, 0.0, 4 * (l0 - l1), 4 * l2, -4 * l2
+                d2[0], d2[1], d2[2], d2[3], d2[4], d2[5] = 1 - 4 * l0, 0.0, 4 * l2 - 1, -4 * l1, 4 * l1, 4 * (l0 - l2)
+                for m in range(3):
+                    p[m] = -origin[m]
+                    e1[m] = 0.0
+                    e2[m] = 0.0
+                    for k in range(6):
+                        p[m] += x6[k] * patches[f, k, m]
+                        e1[m] += d1[k] * patches[f, k, m]
+                        e2[m] += d2[k] * patches[f, k, m]
+                u = (axes[0, 0] * p[0] + axes[0, 1] * p[1] + axes[0, 2] * p[2]) / radii[0]
+                v = (axes[1, 0] * p[0] + axes[1, 1] * p[1] + axes[1, 2] * p[2]) / radii[1]
+                q = 1.0 - u * u - v * v
+                if q <= 0.0:
+                    continue
+                depth = axes[2, 0] * p[0] + axes[2, 1] * p[1] + axes[2, 2] * p[2]
+                if abs(depth) > deep:
+                    continue
+                nx = e1[1] * e2[2] - e1[2] * e2[1]
+                ny = e1[2] * e2[0] - e1[0] * e2[2]
+                nz = e1[0] * e2[1] - e1[1] * e2[0]
+                up = axes[2, 0] * nx + axes[2, 1] * ny + axes[2, 2] * nz
+                if up <= 0.2 * np.sqrt(nx * nx + ny * ny + nz * nz):
+                    continue
+                w = np.sqrt(q) * up
+                weights[faces[f, 0]] += w * l0
+                weights[faces[f, 1]] += w * l1
+                weights[faces[f, 2]] += w * l2
+
+
+@njit(cache=True)
+def hat_raster(
+    origin: Floats, axes: Floats, half: Floats, count: int, points: Floats, faces: Ints, centres: Floats, reach: Floats
+) -> tuple[Ints, Floats, Floats]:
+    """Which finite-element triangle lies over each cell, its two last barycentric coordinates, and area per plane
+    area."""
+    dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
+    radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
+    deep = 1.2 * max(half[0], half[1])
+    owner = np.full(count * count, -1)
+    bary = np.zeros((count * count, 2))
+    stretch = np.zeros(count * count)
+    best = np.full(count * count, np.inf)
+    local = np.empty((3, 3))
+    for f in range(len(faces)):
+        far = radius + reach[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        distance = d0 * d0 + d1 * d1 + d2 * d2
+        up = d0 * axes[2, 0] + d1 * axes[2, 1] + d2 * axes[2, 2]
+        if distance - up * up > far * far or abs(up) > deep + reach[f]:
+            continue
+        for c in range(3):
+            for k in range(3):
+                local[c, k] = 0.0
+                for m in range(3):
+                    local[c, k] += axes[k, m] * (points[faces[f, c], m] - origin[m])
+        ux, uy, uz = local[1, 0] - local[0, 0], local[1, 1] - local[0, 1], local[1, 2] - local[0, 2]
+        vx, vy, vz = local[2, 0] - local[0, 0], local[2, 1] - local[0, 1], local[2, 2] - local[0, 2]
+        det = ux * vy - uy * vx
+        nx, ny = uy * vz - uz * vy, uz * vx - ux * vz
+        size = np.sqrt(nx * nx + ny * ny + det * det)
+        if det <= 0.2 * size:
+            continue
+        low_x, high_x = min(local[0, 0], local[1, 0], local[2, 0]), max(local[0, 0], local[1, 0], local[2, 0])
+        low_y, high_y = min(local[0, 1], local[1, 1], local[2, 1]), max(local[0, 1], local[1, 1], local[2, 1])
+        i0 = max(0, int(np.ceil((low_x + half[0]) / dx - 0.5)))
+        i1 = min(count - 1, int(np.floor((high_x + half[0]) / dx - 0.5)))
+        j0 = max(0, int(np.ceil((low_y + half[1]) / dy - 0.5)))
+        j1 = min(count - 1, int(np.floor((high_y + half[1]) / dy - 0.5)))
+        for i in range(i0, i1 + 1):
+            x = -half[0] + (i + 0.5) * dx - local[0, 0]
+            for j in range(j0, j1 + 1):
+                y = -half[1] + (j + 0.5) * dy - local[0, 1]
+                b1 = (x * vy - y * vx) / det
+                b2 = (ux * y - uy * x) / det
+                if b1 < 0.0 or b2 < 0.0 or b1 + b2 > 1.0:
+                    continue
+                height = abs(local[0, 2] + b1 * uz + b2 * vz)
+                cell = i * count + j
+                if height < best[cell] and height < deep:
+                    best[cell] = height
+                    owner[cell] = f
+                    bary[cell, 0] = b1
+                    bary[cell, 1] = b2
+                    stretch[cell] = size / det
+    return owner, bary, stretch
+
+
+@njit(cache=True)
+def _halfspace_energy(
+    half: Floats, count: int, faces: Ints, owner: Ints, bary: Floats, stretch: Floats, traction: NDArray[np.float32]
+) -> float:
+    """f . L f on a grid in the tangent plane for the traction given at the corners (E* = 1, total force 1)."""
+    force = np.zeros(count * count)
+    for cell in range(count * count):
+        f = owner[cell]
+        if f >= 0:
+            b1, b2 = bary[cell]
+            value = (1.0 - b1 - b2) * traction[faces[f, 0]] + b1 * traction[faces[f, 1]] + b2 * traction[faces[f, 2]]
+            force[cell] = value * stretch[cell]
+    total = force.sum()
+    table = compiled_love_table(count, 2.0 * half[0] / count, 2.0 * half[1] / count)
+    energy = 0.0
+    for ia in range(count):
+        for ja in range(count):
+            value = force[ia * count + ja]
+            if value == 0.0:
+                continue
+            part = 0.5 * table[0, 0] * value
+            for ib in range(ia + 1):
+                row = table[ia - ib]
+                for jb in range(ja if ib == ia else count):
+                    part += row[abs(ja - jb)] * force[ib * count + jb]
+            energy += 2.0 * value * part
+    return energy / (total * total)
+
+
+@njit(cache=True)
+def cross_compliance(
+    matrix: NDArray[np.float32], at: Ints, wa: Floats, na: Floats, bt: Ints, wb: Floats, nb: Floats
+) -> float:
+    """a . C b for forces along ``na`` shared by corners ``at`` and along ``nb`` shared by ``bt`` (E = 1) [1/m]."""
+    total = 0.0
+    for i in range(len(at)):
+        for p in range(3):
+            row = matrix[3 * at[i] + p]
+            part = 0.0
+            for j in range(len(bt)):
+                k = 3 * bt[j]
+                part += wb[j] * (row[k] * nb[0] + row[k + 1] * nb[1] + row[k + 2] * nb[2])
+            total += wa[i] * na[p] * part
+    return total

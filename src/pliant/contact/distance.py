@@ -1,0 +1,92 @@
+"""Signed distance of a mesh, on a grid.   (SPEC 6.1, narrow phase)
+
+Only for finding where bodies overlap; depths and forces come from the smooth surfaces themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pliant.objects.cache import load_arrays, store_arrays
+from pliant.objects.mesh import Mesh
+
+__all__ = ["DistanceField", "distance_field"]
+
+Floats = NDArray[np.float64]
+
+_CELLS = 40
+_MARGIN = 3
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceField:
+    """Signed distance at the nodes of a regular grid, negative inside; trilinear between, a lower bound outside
+    the grid.
+
+    Args:
+        values: distances at the nodes [m].
+        corner: first node [m].
+        step: spacing of the nodes [m].
+    """
+
+    values: NDArray[np.float32]
+    corner: Floats
+    step: float
+
+    def __call__(self, points: Floats) -> Floats:
+        out = np.empty(len(points))
+        _interpolate(np.ascontiguousarray(points, dtype=np.float64), self.values, self.corner, self.step, out)
+        return out
+
+
+def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> DistanceField:
+    """Build the field with ``cells`` cells along the longest side, or take it from the cache."""
+    key = f"distance-{mesh.content_hash[:40]}-{cells}-{_FORMAT}"
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    step = float((high - low).max()) / cells
+    corner = low - _MARGIN * step
+    shape = np.ceil((high - low) / step).astype(np.int64) + 2 * _MARGIN + 1
+    found = load_arrays(key) if cache else None
+    if found is not None and "values" in found and found["values"].shape == tuple(shape):
+        return DistanceField(found["values"].astype(np.float32, copy=False), corner, step)
+    import igl
+
+    nodes = np.stack(np.meshgrid(*(corner[k] + step * np.arange(shape[k]) for k in range(3)), indexing="ij"), axis=-1)
+    distance = igl.signed_distance(
+        nodes.reshape(-1, 3),
+        mesh.vertices,
+        mesh.faces,
+        sign_type=igl.SignedDistanceType.SIGNED_DISTANCE_TYPE_PSEUDONORMAL,
+    )[0]
+    values = np.asarray(distance, dtype=np.float32).reshape(tuple(shape))
+    if cache:
+        store_arrays(key, {"values": values})
+    return DistanceField(values, corner, step)
+
+
+@njit(cache=True)
+def _interpolate(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
+    n0, n1, n2 = values.shape
+    for i in range(len(points)):
+        x, y, z = (
+            (points[i, 0] - corner[0]) / step,
+            (points[i, 1] - corner[1]) / step,
+            (points[i, 2] - corner[2]) / step,
+        )
+        cx, cy, cz = min(max(x, 0.0), n0 - 1.0), min(max(y, 0.0), n1 - 1.0), min(max(z, 0.0), n2 - 1.0)
+        a, b, c = min(int(cx), n0 - 2), min(int(cy), n1 - 2), min(int(cz), n2 - 2)
+        u, v, w = cx - a, cy - b, cz - c
+        value = (
+            (1 - u) * ((1 - v) * ((1 - w) * values[a, b, c] + w * values[a, b, c + 1])
+                       + v * ((1 - w) * values[a, b + 1, c] + w * values[a, b + 1, c + 1]))
+            + u * ((1 - v) * ((1 - w) * values[a + 1, b, c] + w * values[a + 1, b, c + 1])
+                   + v * ((1 - w) * values[a + 1, b + 1, c] + w * values[a + 1, b + 1, c + 1]))
+        )  # fmt: skip
+        outside = np.sqrt((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) * step
+        # outside the grid the nearest grid value and the way to it bound the distance from below
+        out[i] = max(value, outside) if outside > 0.0 else value

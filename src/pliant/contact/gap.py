@@ -1,0 +1,204 @@
+"""Heights of two smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
+
+A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
+surface
+faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pliant.objects.smooth import blend_weights, blended
+
+__all__ = ["components", "plane_heights", "raster", "sphere_heights"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True)
+def raster(
+    origin: Floats,
+    axes: Floats,
+    half: Floats,
+    count: int,
+    facing: float,
+    window: float,
+    vertices: Floats,
+    faces: Ints,
+    face_normals: Floats,
+    corners: Ints,
+    quadrics: Floats,
+    sizes: Floats,
+    centres: Floats,
+    reach: Floats,
+    z: Floats,
+    slope: Floats,
+    owner: Ints,
+) -> None:
+    """Heights of a smooth mesh surface over a count x count grid; NaN where there is no surface facing the right way.
+
+    Args:
+        origin: origin of the contact frame, in the surface's own frame [m].
+        axes: rows: x, y, z of the contact frame, in the surface's own frame.
+        half: half widths of the grid along x and y [m].
+        facing: +1 takes surface facing +z, -1 facing -z.
+        window: surface further than this from the plane is another's business [m].
+        z: heights, written [m].
+        slope: count^2 x 2 dz/dx, dz/dy, written.
+        owner: face under every cell or -1, written.
+    """
+    z[:] = np.nan
+    owner[:] = -1
+    radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
+    dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
+    local = np.empty((3, 3))
+    best = np.full(len(z), np.inf)
+    bary = np.empty((len(z), 2))
+    for f in range(len(faces)):
+        far = radius + window + reach[f] + 0.5 * sizes[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if d0 * d0 + d1 * d1 + d2 * d2 > far * far:
+            continue
+        up = face_normals[f, 0] * axes[2, 0] + face_normals[f, 1] * axes[2, 1] + face_normals[f, 2] * axes[2, 2]
+        if up * facing < 0.05:
+            continue
+        for c in range(3):
+            for k in range(3):
+                local[c, k] = 0.0
+                for m in range(3):
+                    local[c, k] += axes[k, m] * (vertices[faces[f, c], m] - origin[m])
+        low_x = min(local[0, 0], local[1, 0], local[2, 0])
+        high_x = max(local[0, 0], local[1, 0], local[2, 0])
+        low_y = min(local[0, 1], local[1, 1], local[2, 1])
+        high_y = max(local[0, 1], local[1, 1], local[2, 1])
+        i0 = max(0, int(np.ceil((low_x + half[0]) / dx - 0.5 - 1e-9)))
+        i1 = min(count - 1, int(np.floor((high_x + half[0]) / dx - 0.5 + 1e-9)))
+        j0 = max(0, int(np.ceil((low_y + half[1]) / dy - 0.5 - 1e-9)))
+        j1 = min(count - 1, int(np.floor((high_y + half[1]) / dy - 0.5 + 1e-9)))
+        if i1 < i0 or j1 < j0:
+            continue
+        ux, uy = local[1, 0] - local[0, 0], local[1, 1] - local[0, 1]
+        vx, vy = local[2, 0] - local[0, 0], local[2, 1] - local[0, 1]
+        det = ux * vy - uy * vx
+        if abs(det) < 1e-300:
+            continue
+        for i in range(i0, i1 + 1):
+            x = -half[0] + (i + 0.5) * dx - local[0, 0]
+            for j in range(j0, j1 + 1):
+                y = -half[1] + (j + 0.5) * dy - local[0, 1]
+                b1 = (x * vy - y * vx) / det
+                b2 = (ux * y - uy * x) / det
+                if b1 < -1e-9 or b2 < -1e-9 or b1 + b2 > 1.0 + 1e-9:
+                    continue
+                height = local[0, 2] + b1 * (local[1, 2] - local[0, 2]) + b2 * (local[2, 2] - local[0, 2])
+                cell = i * count + j
+                # the smooth surface may lie off its facet by a part of the facet's size
+                if abs(height) < best[cell] and abs(height) < window + 0.5 * sizes[f]:
+                    best[cell] = abs(height)
+                    z[cell] = height
+                    owner[cell] = f
+                    bary[cell, 0] = b1
+                    bary[cell, 1] = b2
+    weights = np.empty(3)
+    g = np.empty(3)
+    p = np.empty(3)
+    for cell in range(len(z)):
+        f = owner[cell]
+        if f < 0:
+            slope[cell, 0] = 0.0
+            slope[cell, 1] = 0.0
+            continue
+        i, j = cell // count, cell % count
+        x, y = -half[0] + (i + 0.5) * dx, -half[1] + (j + 0.5) * dy
+        blend_weights(1.0 - bary[cell, 0] - bary[cell, 1], bary[cell, 0], bary[cell, 1], weights)
+        start = z[cell]
+        height = start
+        gz = 0.0
+        for _ in range(3):
+            for m in range(3):
+                p[m] = origin[m] + x * axes[0, m] + y * axes[1, m] + height * axes[2, m]
+            phi = blended(p, weights, corners[f], quadrics, g)
+            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
+            if gz * facing < 0.05:
+                break
+            height -= phi / gz
+        if gz * facing < 0.05 or abs(height - start) > 0.5 * sizes[f]:
+            height = start
+            for m in range(3):
+                g[m] = face_normals[f, m]
+            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
+        z[cell] = height
+        slope[cell, 0] = -(g[0] * axes[0, 0] + g[1] * axes[0, 1] + g[2] * axes[0, 2]) / gz
+        slope[cell, 1] = -(g[0] * axes[1, 0] + g[1] * axes[1, 1] + g[2] * axes[1, 2]) / gz
+
+
+@njit(cache=True)
+def sphere_heights(
+    origin: Floats, axes: Floats, half: Floats, count: int, facing: float, radius: float, z: Floats, slope: Floats
+) -> None:
+    """Heights of the sphere of this radius about the surface's own origin, on the side that faces the right way."""
+    dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
+    cx = -(axes[0, 0] * origin[0] + axes[0, 1] * origin[1] + axes[0, 2] * origin[2])
+    cy = -(axes[1, 0] * origin[0] + axes[1, 1] * origin[1] + axes[1, 2] * origin[2])
+    cz = -(axes[2, 0] * origin[0] + axes[2, 1] * origin[1] + axes[2, 2] * origin[2])
+    for cell in range(len(z)):
+        x = -half[0] + (cell // count + 0.5) * dx - cx
+        y = -half[1] + (cell % count + 0.5) * dy - cy
+        inside = radius * radius - x * x - y * y
+        if inside > 1e-4 * radius * radius:
+            root = np.sqrt(inside)
+            z[cell] = cz + facing * root
+            slope[cell, 0] = -facing * x / root
+            slope[cell, 1] = -facing * y / root
+        else:
+            z[cell] = np.nan
+            slope[cell] = 0.0
+
+
+@njit(cache=True)
+def plane_heights(
+    origin: Floats, axes: Floats, half: Floats, count: int, facing: float, z: Floats, slope: Floats
+) -> None:
+    """Heights of the plane z = 0 of the surface's own frame, whose outward normal is that frame's z."""
+    dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
+    up = axes[2, 2]
+    for cell in range(len(z)):
+        if up * facing < 0.05:
+            z[cell] = np.nan
+            slope[cell] = 0.0
+            continue
+        x = -half[0] + (cell // count + 0.5) * dx
+        y = -half[1] + (cell % count + 0.5) * dy
+        z[cell] = -(origin[2] + x * axes[0, 2] + y * axes[1, 2]) / up
+        slope[cell, 0] = -axes[0, 2] / up
+        slope[cell, 1] = -axes[1, 2] / up
+
+
+@njit(cache=True)
+def components(inside: NDArray[np.bool_], count: int, seed: int) -> NDArray[np.bool_]:
+    """The connected part (four neighbours) of the set of cells that holds the seed cell."""
+    out = np.zeros(len(inside), dtype=np.bool_)
+    if not inside[seed]:
+        return out
+    stack = np.empty(len(inside), dtype=np.int64)
+    stack[0] = seed
+    out[seed] = True
+    top = 1
+    while top > 0:
+        top -= 1
+        cell = stack[top]
+        i, j = cell // count, cell % count
+        for k in range(4):
+            a = i + (k == 0) - (k == 1)
+            b = j + (k == 2) - (k == 3)
+            if 0 <= a < count and 0 <= b < count:
+                other = a * count + b
+                if inside[other] and not out[other]:
+                    out[other] = True
+                    stack[top] = other
+                    top += 1
+    return out

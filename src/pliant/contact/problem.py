@@ -1,0 +1,310 @@
+"""The complementarity problem of a whole grasp: grids, kernels, coupling, rigid motions.   (SPEC 6.2)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.contact.coupling import Footprint, Resolved, cross_block, cross_compliance, footprint, resolve
+from pliant.contact.detection import Overlap, cross, grid, interface_slope, local_penetration
+from pliant.contact.gap import components
+from pliant.contact.pressure import love_matrix, love_table
+from pliant.contact.surfaces import PadSurface, PreparedObject
+from pliant.objects.compliance import Compliance
+
+__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "patch_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SMALLEST_FOOTPRINT = 1.25
+"""Smallest half axis of a footprint in element edges; below, the elements cannot carry its shape."""
+_STIFFENING = 0.02
+"""What quadratic elements underestimate the half-space part of a footprint by, at a half axis of one edge; cubic
+in that ratio."""
+_RESOLVE = (0.8, 1.4)
+"""Contact radius in element edges from which, and at which fully, the body's response varies over the contact."""
+_PUSHED = 0.35
+"""Two contacts further from opposed than this (sine of an angle) push the object out even in practice."""
+_WEAK = 0.08
+"""Rigid motions that change the gaps by less than this (sine of an angle) count as sliding along the contacts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where and how large the footprints of a patch were laid."""
+
+    origin: Floats
+    axes: Floats
+    radii: Floats
+
+
+@dataclass
+class Patch:
+    """A contact region on its way to a solution. Frames are the object's.
+
+    Args:
+        pad: index of the pad.
+        origin, axes, half: the grid's frame and half widths [m].
+        radii: half axes of the pressure, sqrt(5 <x^2>) [m].
+    """
+
+    pad: int
+    origin: Floats
+    axes: Floats
+    half: Floats
+    radii: Floats
+    depth: float
+    penetration: Floats = field(default_factory=lambda: np.zeros(0))
+    cells: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    xy: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    slope: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    tilt: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    height: Floats = field(default_factory=lambda: np.zeros(0))
+    owner: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    cell_area: float = 0.0
+    spread: Footprint | None = None
+    wider: Footprint | None = None
+    placed: Placed | None = None
+    resolved: Resolved | None = None
+
+
+def patch_of(pad: int, overlap: Overlap) -> Patch:
+    """Start from an overlap: a Hertz contact has 1 / sqrt(2) of its width."""
+    return Patch(pad, overlap.origin, overlap.axes, overlap.half, overlap.half / (1.15 * np.sqrt(2.0)), overlap.depth)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Compliance matrix, penetrations and which patch every unknown belongs to."""
+
+    compliance: Floats
+    penetration: Floats
+    block: Ints
+
+
+def assemble(
+    thing: PreparedObject,
+    pads: list[PadSurface],
+    Ts_object_pad: list[pin.SE3],
+    patches: list[Patch],
+    coupling: Floats,
+    count: int,
+) -> Problem:
+    """Lay the grids, measure the gaps, fill L + H."""
+    for patch in patches:
+        _measure(thing, pads[patch.pad], Ts_object_pad[patch.pad], patch, count)
+    sizes = [len(patch.cells) for patch in patches]
+    block = np.repeat(np.arange(len(patches)), sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    compliance = np.empty((len(block), len(block)))
+    for a in range(len(patches)):
+        for b in range(len(patches)):
+            compliance[ends[a] : ends[a + 1], ends[b] : ends[b + 1]] = coupling[a, b]
+    at = 0
+    loves = []
+    for patch, size in zip(patches, sizes, strict=True):
+        dx, dy = 2.0 * patch.half / count
+        local = np.empty((size, size))
+        love_matrix(
+            love_table(count, dx, dy),
+            patch.cells,
+            patch.xy,
+            patch.tilt,
+            *_half_space_constants(thing, pads[patch.pad]),
+            local,
+        )
+        compliance[at : at + size, at : at + size] += local
+        loves.append(local)
+        at += size
+    _resolve_large(thing, pads, patches, compliance, loves, block, count)
+    return Problem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
+
+
+def _half_space_constants(thing: PreparedObject, pad: PadSurface) -> tuple[float, float, float]:
+    """Normal, mixed and shear compliances of ``love_matrix`` for the two materials [1/Pa]."""
+    constants = np.zeros(3)
+    for body, sign in ((thing, 1.0), (pad, -1.0)):
+        nu, c = body.poisson, body.compliance
+        constants += c, sign * 0.5 * c * (1.0 - 2.0 * nu) / (1.0 - nu), c * nu / (1.0 - nu)
+    return float(constants[0]), float(constants[1]), float(constants[2])
+
+
+def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
+    pen, mine, theirs = local_penetration(
+        thing.surface, pad.surface, T_object_pad, patch.origin, patch.axes, patch.half, count, 2.0 * abs(patch.depth)
+    )
+    patch.cell_area = float(np.prod(2.0 * patch.half / count))
+    valid = ~np.isnan(pen)
+    if not valid.any():
+        patch.cells = np.zeros(0, dtype=np.int64)
+        patch.penetration = np.zeros(0)
+        patch.xy, patch.slope, patch.tilt = np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 2))
+        patch.height, patch.owner = np.zeros(0), np.zeros(0, dtype=np.int64)
+        patch.depth = 0.0
+        return
+    seed = int(np.nanargmax(pen))
+    patch.depth = float(pen[seed])
+    if patch.depth > 0.0:
+        over = valid & (pen > 0.0)
+        main = components(over, count, seed)
+        # what overlaps elsewhere in this window is another region's business
+        valid &= ~(over & ~main)
+    cells = np.flatnonzero(valid & (pen > patch.depth - 1.5 * abs(patch.depth) - 1e-12))
+    patch.cells = cells
+    patch.penetration = pen[cells]
+    patch.xy = grid(patch.half, count)[cells]
+    weight = np.where(valid, np.maximum(np.nan_to_num(pen), 0.0), 0.0)
+    total_weight = float(weight.sum())
+    weight = weight / total_weight if total_weight > 0.0 else valid / valid.sum()
+    patch.slope = interface_slope(mine, theirs, weight)[cells]
+    patch.height = 0.5 * (mine.z + theirs.z)[cells]
+    patch.owner = theirs.owner[cells]
+    # the stiffer body shapes the interface
+    total = thing.compliance + pad.compliance
+    share = thing.compliance / total if total > 0.0 else 0.5
+    patch.tilt = (share * theirs.slope + (1.0 - share) * mine.slope)[cells]
+
+
+def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
+    """h_AB between the patches [m/N]; zero for a half-space.   (SPEC 6.2, H)
+
+    The elements cannot carry footprints smaller than about their edge. What they add to the half-space varies
+    slowly, so
+    its dependence on the footprint is quadratic at first, and from two footprints the value at the true contact
+    radius follows.
+    """
+    body = thing.body
+    if body is None:
+        return np.zeros((len(patches), len(patches)))
+    least = _SMALLEST_FOOTPRINT * body.edge
+    for patch in patches:
+        _place_footprints(body, patch, least)
+    fine = _coupling(thing, patches, [patch.spread for patch in patches])
+    if all(patch.wider is patch.spread for patch in patches):
+        return fine
+    # position of the true radius on the line through the two squared radii: -1 (a point) to 0 (the smaller footprint)
+    place = np.array([float(np.minimum(patch.radii**2 / least**2 - 1.0, 0.0).mean()) for patch in patches])
+    coarse = _coupling(thing, patches, [patch.wider for patch in patches])
+    return fine + 0.5 * (place[:, None] + place[None, :]) * (coarse - fine)
+
+
+def _place_footprints(body: Compliance, patch: Patch, least: float) -> None:
+    """Lay the footprints of a patch, unless those of the pass before still serve."""
+    radii = np.maximum(least, patch.radii)
+    old = patch.placed
+    if (
+        old is not None
+        and np.abs(old.radii / radii - 1.0).max() < 0.02
+        and np.linalg.norm(old.origin - patch.origin) < 0.03 * least
+        and float(old.axes[2] @ patch.axes[2]) > 0.9998
+    ):
+        return
+    patch.placed = Placed(patch.origin, patch.axes, radii)
+    patch.spread = footprint(body, patch.origin, patch.axes, radii)
+    patch.wider = patch.spread
+    if (patch.radii < least).any():
+        wider = np.where(patch.radii < least, np.sqrt(2.0) * least, patch.radii)
+        patch.wider = footprint(body, patch.origin, patch.axes, wider)
+
+
+def _coupling(thing: PreparedObject, patches: list[Patch], spreads: list[Footprint | None]) -> Floats:
+    body = thing.body
+    assert body is not None
+    out = np.zeros((len(patches), len(patches)))
+    for a, (pa, sa) in enumerate(zip(patches, spreads, strict=True)):
+        if sa is None:
+            continue
+        for b, (pb, sb) in enumerate(zip(patches[: a + 1], spreads, strict=False)):
+            if sb is None:
+                continue
+            na, nb = -pa.axes[2], -pb.axes[2]
+            value = cross_compliance(body.matrix, sa.corners, sa.weights, na, sb.corners, sb.weights, nb) / thing.young
+            if a == b:
+                value -= (1.0 - stiffening(body, pa.radii)) * sa.halfspace * thing.compliance
+            out[a, b] = out[b, a] = value
+    return out
+
+
+def _resolve_large(
+    thing: PreparedObject,
+    pads: list[PadSurface],
+    patches: list[Patch],
+    compliance: Floats,
+    loves: list[Floats],
+    block: Ints,
+    count: int,
+) -> None:
+    """Where a contact spans several elements, let the body's response vary over it: blend its rows and columns."""
+    body = thing.body
+    if body is None:
+        return
+    shares = [_resolved_share(body, patch) if patch.spread is not None else 0.0 for patch in patches]
+    resolved = [
+        resolve(body, patch.origin, patch.axes, patch.half, count, patch.cells, patch.spread)
+        if share > 0.0 and patch.spread is not None
+        else None
+        for patch, share in zip(patches, shares, strict=True)
+    ]
+    for patch, found, share in zip(patches, resolved, shares, strict=True):
+        patch.resolved = found if share >= 0.5 else None
+    at = [np.flatnonzero(block == k) for k in range(len(patches))]
+    for a, ra in enumerate(resolved):
+        if ra is None:
+            continue
+        for b, rb in enumerate(resolved):
+            spread = patches[b].spread
+            if spread is None or (rb is not None and b < a):
+                continue
+            corners = spread.corners if rb is None else rb.corners
+            shares_b = np.tile(spread.weights, (len(at[b]), 1)) if rb is None else rb.weights
+            value = cross_block(body, ra.corners, _along(patches[a], ra.weights), corners, _along(patches[b], shares_b))
+            value /= thing.young
+            place = np.ix_(at[a], at[b])
+            if a == b:
+                mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
+                local = loves[a]
+                value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
+            share = min(shares[a], shares[b]) if rb is not None else shares[a]
+            compliance[place] += share * (value - compliance[place])
+            if a != b:
+                compliance[np.ix_(at[b], at[a])] = compliance[place].T
+
+
+def _along(patch: Patch, weights: Floats) -> Floats:
+    """Forces of the cells on the corners: along the tilted normals of the interface."""
+    m = patch.axes[2] - patch.tilt @ patch.axes[:2]
+    return weights[:, :, None] * m[:, None, :]
+
+
+def _resolved_share(body: Compliance, patch: Patch) -> float:
+    """0 for contacts of an element or so, 1 for those over several, smoothly between."""
+    t = float(np.clip((patch.radii.max() / body.edge - _RESOLVE[0]) / (_RESOLVE[1] - _RESOLVE[0]), 0.0, 1.0))
+    return t * t * (3.0 - 2.0 * t)
+
+
+def stiffening(body: Compliance, radii: Floats) -> float:
+    """Part of a footprint's half-space compliance that the elements are too coarse to show."""
+    size = np.sqrt(np.prod(np.maximum(radii, _SMALLEST_FOOTPRINT * body.edge)))
+    return float(_STIFFENING * (body.edge / size) ** 3)
+
+
+def gap_modes(patches: list[Patch], scale: float) -> tuple[Floats, Floats]:
+    """Rigid motions of the object that change gaps.   (SPEC 6.2, several contacts)
+
+    Returns:
+        patterns: k x r, what a unit of each motion adds to the penetration of each patch.
+        motions: 6 x r, the motions: translation, rotation vector about the object's origin, in the object's frame.
+    """
+    rows = np.array([np.concatenate([p.axes[2], cross(p.origin, p.axes[2]) / scale]) for p in patches])
+    u, s, vt = np.linalg.svd(rows, full_matrices=False)
+    keep = s > _WEAK * s[0]
+    if keep.all() and len(patches) == len(s) > 1 and s[-1] < _PUSHED * s[0]:
+        # contacts that nearly oppose each other: the last motion slides along them, which any friction stops
+        keep[-1] = False
+    motions = (vt[keep] / s[keep, None]).T
+    motions[3:] /= scale
+    return u[:, keep], motions

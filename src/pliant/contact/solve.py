@@ -1,0 +1,313 @@
+"""Contact forces of a grasp at given poses, frictionless.   (SPEC 6.2)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.contact.coupling import cross_compliance
+from pliant.contact.detection import cross, find_overlaps
+from pliant.contact.pressure import Pressures, solve_pressures
+from pliant.contact.problem import Patch, Problem, assemble, coupling_matrix, gap_modes, patch_of, stiffening
+from pliant.contact.region import ContactRegion, ContactState, ContactStatus, SurfaceLoad
+from pliant.contact.surfaces import PadSurface, PreparedObject
+from pliant.errors import OptionError
+
+__all__ = ["find_patches", "refocus", "report", "solve_contacts", "tangential_stiffness"]
+
+Floats = NDArray[np.float64]
+
+_PASSES = 5
+_LARGE = 0.1
+"""Indentation over thickness beyond which a linear material misleads."""
+_ROUGH = 0.25
+"""Contact radius over thickness beyond which the body model is rough."""
+
+
+def solve_contacts(
+    thing: PreparedObject,
+    pads: Sequence[PadSurface],
+    Ts_world_pad: Sequence[pin.SE3],
+    T_world_object: pin.SE3 | None = None,
+    *,
+    free: bool = True,
+    load: ArrayLike | None = None,
+    cells: int = 16,
+) -> ContactState:
+    """Frictionless contact of pads at given poses with an object that floats until the forces balance, or is held.
+
+    All contacts are one complementarity problem; the object's rigid motions that change a gap are unknowns of it.
+
+    Args:
+        thing: the object.
+        pads: the pads.
+        Ts_world_pad: their poses.
+        T_world_object: the object's pose; identity if left out.
+        free: the object may move; otherwise it is held (against the mean motion of the body).
+        load: external force [N] and torque about the object's origin [N m] on it, world frame.
+        cells: grid cells along a side of each region.
+    """
+    if len(pads) != len(Ts_world_pad):
+        raise OptionError("pads", f"{len(pads)} pads but {len(Ts_world_pad)} poses")
+    if not 6 <= cells <= 64:
+        raise OptionError("cells", f"{cells} grid cells along a side; 6 to 64 are allowed")
+    start = pin.SE3.Identity() if T_world_object is None else pin.SE3(T_world_object)
+    pose = pin.SE3(start)
+    wrench = np.zeros(6) if load is None else np.asarray(load, dtype=np.float64).reshape(6)
+    pads = list(pads)
+    patches = find_patches(thing, pads, [pose.actInv(T) for T in Ts_world_pad])
+    if not patches:
+        return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
+    scale = 0.5 * min(thing.surface.size, 1e3)
+    problem: Problem | None = None
+    answer: Pressures | None = None
+    force = np.zeros(0)
+    pushed = False
+    for step in range(_PASSES):
+        Ts_object_pad = [pose.actInv(T) for T in Ts_world_pad]
+        coupling = coupling_matrix(thing, patches)
+        problem = assemble(thing, pads, Ts_object_pad, patches, coupling, cells)
+        patterns, motions = gap_modes(patches, scale) if free else (np.zeros((len(patches), 0)), np.zeros((6, 0)))
+        local_load = _in_frame(pose, wrench)
+        # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
+        guess = problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block]
+        answer = solve_pressures(
+            problem.compliance, problem.penetration, patterns[problem.block], motions.T @ local_load, start=guess
+        )
+        if not answer.balanced or (free and patterns.shape[1] == len(patches) and not np.any(local_load)):
+            pushed = True
+            break
+        total = np.bincount(problem.block, answer.forces, minlength=len(patches)).astype(np.float64)
+        if step == _PASSES - 1 or _settled(force, total, patches, problem, answer, cells):
+            break
+        force = total
+        pose = pose * pin.SE3(pin.exp3(motions[3:] @ answer.motion), motions[:3] @ answer.motion)
+        refocus(patches, problem, answer, cells)
+    assert problem is not None and answer is not None
+    if pushed:
+        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench)
+    return report(thing, pads, patches, problem, answer, start, pose, wrench)
+
+
+def find_patches(thing: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:
+    """Every region of every pad, ready to be solved."""
+    return [
+        patch_of(k, overlap)
+        for k, (pad, T) in enumerate(zip(pads, Ts_object_pad, strict=True))
+        for overlap in find_overlaps(thing, pad.surface, T)
+    ]
+
+
+def _in_frame(pose: pin.SE3, wrench: Floats) -> Floats:
+    """A wrench at the object's origin, from world axes to the object's."""
+    return np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:]])
+
+
+def _motion(start: pin.SE3, end: pin.SE3) -> Floats:
+    return np.concatenate([end.translation - start.translation, pin.log3(end.rotation @ start.rotation.T)])
+
+
+def _settled(
+    before: Floats, now: Floats, patches: list[Patch], problem: Problem, answer: Pressures, cells: int
+) -> bool:
+    """Forces no longer change, and no pressure presses against the border of its grid."""
+    if len(before) != len(now) or np.abs(now - before).max() > 4e-3 * np.abs(now).max():
+        return False
+    return not any(_clipped(patch, answer.forces[problem.block == k], cells) for k, patch in enumerate(patches))
+
+
+def _clipped(patch: Patch, forces: Floats, cells: int) -> bool:
+    loaded = patch.cells[forces > 0.0]
+    i, j = loaded // cells, loaded % cells
+    return bool(((i == 0) | (i == cells - 1) | (j == 0) | (j == cells - 1)).any())
+
+
+def refocus(patches: list[Patch], problem: Problem, answer: Pressures, cells: int) -> None:
+    """Centre and size every grid by the pressure just found; keep the axes along its principal directions."""
+    for k, patch in enumerate(patches):
+        f = answer.forces[problem.block == k]
+        total = f.sum()
+        if total <= 0.0:
+            continue
+        w = f / total
+        at = w @ patch.xy
+        centred = patch.xy - at
+        step = 2.0 * patch.half / cells
+        square = w @ centred**2 + step**2 / 12.0
+        on = f > 0.0
+        reach = np.abs(centred[on]).max(axis=0) + 0.5 * step
+        patch.radii = np.sqrt(5.0 * np.maximum(square - step**2 / 12.0, 0.01 * step**2))
+        half = np.minimum(1.3 * np.sqrt(5.0 * square), reach + step)
+        if _clipped(patch, f, cells):
+            half = np.maximum(1.4 * patch.half, half)
+        tilt = w @ patch.slope
+        origin = patch.origin + at[0] * patch.axes[0] + at[1] * patch.axes[1] + float(w @ patch.height) * patch.axes[2]
+        normal = patch.axes[2] - tilt[0] * patch.axes[0] - tilt[1] * patch.axes[1]
+        normal /= np.linalg.norm(normal)
+        first = patch.axes[0] - (patch.axes[0] @ normal) * normal
+        first /= np.linalg.norm(first)
+        patch.origin, patch.axes = origin, np.array([first, cross(normal, first), normal])
+        patch.half = np.maximum(half, 0.05 * half.max())
+
+
+def report(
+    thing: PreparedObject,
+    pads: list[PadSurface],
+    patches: list[Patch],
+    problem: Problem,
+    answer: Pressures,
+    start: pin.SE3,
+    pose: pin.SE3,
+    wrench: Floats,
+    tangential: list[Floats] | None = None,
+) -> ContactState:
+    """The state of a solved problem; ``tangential``: friction on the object along each patch's x and y [N]."""
+    normal_stiffness = _normal_stiffness(problem, answer, len(patches))
+    regions: list[ContactRegion] = []
+    loads: list[SurfaceLoad] = []
+    numbers: dict[int, int] = {}
+    warnings: list[str] = list(thing.body.notes) if thing.body is not None else []
+    residual = wrench.copy()
+    for k, patch in enumerate(patches):
+        f = answer.forces[problem.block == k]
+        if f.sum() <= 0.0:
+            continue
+        number = numbers.get(patch.pad, 0)
+        numbers[patch.pad] = number + 1
+        friction = np.zeros(2) if tangential is None else tangential[k]
+        region = _region(thing, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction)
+        regions.append(region)
+        if patch.spread is not None:
+            loads.append(_surface_load(patch, f))
+        residual[:3] += region.force
+        residual[3:] += cross(region.centre - pose.translation, region.force)
+    if not answer.exact:
+        warnings.append("the compliance matrix was not positive definite; it was shifted, forces are rough")
+    status = ContactStatus.SETTLED if regions else ContactStatus.NO_CONTACT
+    largest = max((region.normal_force for region in regions), default=0.0)
+    if tangential is None and len(regions) > 1 and np.linalg.norm(residual[:3]) > 0.05 * largest:
+        warnings.append(
+            f"an unbalanced force of {np.linalg.norm(residual[:3]):.3g} N would make frictionless pads slide"
+        )
+    return ContactState(status, tuple(regions), pose, _motion(start, pose), residual, tuple(loads), tuple(warnings))
+
+
+def _surface_load(patch: Patch, f: Floats) -> SurfaceLoad:
+    assert patch.spread is not None
+    if patch.resolved is not None:
+        m = patch.axes[2] - patch.tilt @ patch.axes[:2]
+        return SurfaceLoad(patch.resolved.corners, -(patch.resolved.weights.T @ (f[:, None] * m)), np.zeros(2))
+    assert patch.placed is not None
+    along = -patch.axes[2] * f.sum() + (f @ patch.tilt) @ patch.axes[:2]
+    return SurfaceLoad(patch.spread.corners, patch.spread.weights[:, None] * along, patch.placed.radii)
+
+
+def _normal_stiffness(problem: Problem, answer: Pressures, count: int) -> Floats:
+    """dF_A / d(pad A inward) with the active cells, the other pads and the object's rigid motion held [N/m]."""
+    out = np.zeros(count)
+    on = np.flatnonzero(answer.forces > 0.0)
+    if not len(on):
+        return out
+    block = problem.block[on]
+    right = (block[:, None] == np.arange(count)[None, :]).astype(np.float64)
+    try:
+        solved = np.linalg.solve(problem.compliance[np.ix_(on, on)], right)
+    except np.linalg.LinAlgError:
+        return out
+    return np.asarray(np.einsum("ik,ik->k", right, solved))
+
+
+def _region(
+    thing: PreparedObject,
+    pad: PadSurface,
+    number: int,
+    patch: Patch,
+    f: Floats,
+    normal_stiffness: float,
+    pose: pin.SE3,
+    friction: Floats,
+) -> ContactRegion:
+    total = float(f.sum())
+    w = f / total
+    at = w @ patch.xy
+    centred = patch.xy - at
+    square = w @ centred**2
+    radii = np.sqrt(5.0 * square)
+    radius = float(np.sqrt(2.5 * square.sum()))
+    on = f > 0.0
+    cell_area = patch.cell_area
+    local = np.column_stack([patch.xy, patch.height])
+    centre = patch.origin + np.array([at[0], at[1], float(w @ patch.height)]) @ patch.axes
+    rotation = np.column_stack([patch.axes[1], patch.axes[0], -patch.axes[2]])
+    T_object_contact = pin.SE3(rotation, centre)
+    warnings = _region_warnings(thing, pad, patch, f, radii, radius)
+    return ContactRegion(
+        pad=pad.name,
+        patch=number,
+        T_world_contact=pose * T_object_contact,
+        normal_force=total,
+        tangential_force=friction[::-1].copy(),
+        radius=radius,
+        half_axes=radii[::-1].copy(),
+        peak_pressure=float(f.max()) / cell_area,
+        area=float(on.sum()) * cell_area,
+        depth=patch.depth,
+        stiffness=np.diag([*tangential_stiffness(thing, pad, patch, radii), normal_stiffness]),
+        p_world_cells=(patch.origin + local[on] @ patch.axes) @ pose.rotation.T + pose.translation,
+        pressures=f[on] / cell_area,
+        depths=patch.penetration[on],
+        cell_area=cell_area,
+        warnings=warnings,
+    )
+
+
+def tangential_stiffness(thing: PreparedObject, pad: PadSurface, patch: Patch, radii: Floats) -> tuple[float, float]:
+    """1 / K_t = (2 - nu) / (8 G a) of both bodies + h_tt.   (SPEC 6.2, tangential response)"""
+    a = float(np.sqrt(max(float(np.prod(radii)), 1e-30)))
+    local = 0.0
+    for compliance, nu in ((thing.compliance, thing.poisson), (pad.compliance, pad.poisson)):
+        # (2 - nu) / (8 G a) with 1 / G = 2 (1 + nu) / E = 2 compliance / (1 - nu)
+        local += (2.0 - nu) / (8.0 * a) * 2.0 * compliance / (1.0 - nu)
+    out = []
+    for axis in (1, 0):
+        value = local
+        if thing.body is not None and patch.spread is not None:
+            t = patch.axes[axis]
+            s = patch.spread
+            whole = cross_compliance(thing.body.matrix, s.corners, s.weights, t, s.corners, s.weights, t) / thing.young
+            part = s.halfspace * thing.compliance * (2.0 - thing.poisson) / (2.0 * (1.0 - thing.poisson))
+            value += whole - (1.0 - stiffening(thing.body, patch.radii)) * part
+        out.append(1.0 / max(value, 0.05 * local) if local > 0.0 else np.inf)
+    return out[0], out[1]
+
+
+def _region_warnings(
+    thing: PreparedObject, pad: PadSurface, patch: Patch, f: Floats, radii: Floats, radius: float
+) -> tuple[str, ...]:
+    out: list[str] = []
+    if patch.spread is not None:
+        wall = patch.spread.thickness
+        if wall > 0.0 and radius > _ROUGH * wall:
+            out.append(
+                f"contact radius {radius * 1e3:.2g} mm is over a quarter of the thickness {wall * 1e3:.2g} mm: rough"
+            )
+        if wall > 0.0 and patch.depth > _LARGE * wall:
+            out.append(
+                f"indentation {patch.depth * 1e3:.2g} mm is over a tenth of the thickness "
+                f"{wall * 1e3:.2g} mm: beyond linear"
+            )
+    elif thing.body is not None:
+        out.append(
+            f"indentation {patch.depth * 1e3:.2g} mm, deep inside: beyond linear, the body's own response is left out"
+        )
+    if pad.pad_faces is not None:
+        owner = patch.owner[f > 0.0]
+        share = float(f[f > 0.0][pad.pad_faces[owner]].sum() / f.sum())
+        if share < 0.5:
+            out.append(f"only {100 * share:.0f} % of the force is on the pad's own faces")
+    if radii.max() > 5.0 * max(radii.min(), 1e-12):
+        out.append("long contact, more like a line: rough")
+    return tuple(out)

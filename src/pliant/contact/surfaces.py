@@ -1,0 +1,339 @@
+"""What touches and what is touched: surfaces prepared once, used for thousands of poses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pliant.contact.distance import DistanceField, distance_field
+from pliant.contact.gap import plane_heights, raster, sphere_heights
+from pliant.errors import MaterialError, OptionError
+from pliant.objects.compliance import Compliance, prepare_compliance
+from pliant.objects.mesh import Mesh
+from pliant.objects.smooth import SmoothSurface, smooth_surface
+
+__all__ = [
+    "Heights",
+    "MeshSurface",
+    "Model",
+    "PadSurface",
+    "PlaneSurface",
+    "PreparedObject",
+    "SphereSurface",
+    "Surface",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Model = Literal["body", "halfspace"]
+
+
+@dataclass(frozen=True, eq=False)
+class Heights:
+    """A surface over a grid: heights [m] (NaN where there is none), slopes, and the face under each cell (-1: none)."""
+
+    z: Floats
+    slope: Floats
+    owner: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class MeshSurface:
+    """A smooth surface through a mesh, with what detection needs. Build with ``MeshSurface.of``."""
+
+    smooth: SmoothSurface
+    centres: Floats
+    reach: Floats
+    points: Floats
+    normals: Floats
+    spacing: float
+    closed: bool
+
+    @staticmethod
+    def of(mesh: Mesh, *, samples: int = 1500) -> MeshSurface:
+        """Prepare a mesh: quadrics, face bounds and about ``samples`` surface points in even spread."""
+        smooth = smooth_surface(mesh)
+        v, f = mesh.vertices, mesh.faces
+        centres = v[f].mean(axis=1)
+        reach = np.linalg.norm(v[f] - centres[:, None], axis=2).max(axis=1)
+        points, normals, spacing = _samples(smooth, samples)
+        edges = np.sort(np.concatenate([f[:, [0, 1]], f[:, [1, 2]], f[:, [2, 0]]]), axis=1)
+        _, count = np.unique(edges, axis=0, return_counts=True)
+        return MeshSurface(smooth, centres, reach, points, normals, spacing, bool((count == 2).all()))
+
+    @cached_property
+    def field(self) -> DistanceField:
+        """Signed distance around the surface; kept in the cache folder."""
+        return distance_field(self.smooth.mesh)
+
+    @cached_property
+    def box(self) -> tuple[Floats, Floats]:
+        """Lower and upper corner of the box around it, in its own frame [m]."""
+        v = self.smooth.mesh.vertices[np.unique(self.smooth.mesh.faces)]
+        return v.min(axis=0), v.max(axis=0)
+
+    @property
+    def size(self) -> float:
+        """Diagonal of the box around it [m]."""
+        return float(np.linalg.norm(self.box[1] - self.box[0]))
+
+    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
+        """Heights over a grid in the contact frame given in this surface's own frame; see ``gap.raster``."""
+        z, slope, owner = np.empty(count * count), np.empty((count * count, 2)), np.empty(count * count, dtype=np.int64)
+        s = self.smooth
+        raster(
+            origin, axes, half, count, facing, window, s.mesh.vertices, s.mesh.faces, s.normals, s.corners, s.quadrics,
+            s.sizes, self.centres, self.reach, z, slope, owner,
+        )  # fmt: skip
+        return Heights(z, slope, owner)
+
+    def signed_distance(self, points: Floats) -> Floats:
+        """Distance of points from the surface, negative inside; interpolated, far away a lower bound."""
+        return self.field(points)
+
+
+@dataclass(frozen=True, eq=False)
+class SphereSurface:
+    """A ball of the given radius about the origin of its frame."""
+
+    radius: float
+
+    @property
+    def size(self) -> float:
+        return 2.0 * self.radius * np.sqrt(3.0)
+
+    @cached_property
+    def points(self) -> Floats:
+        return self.normals * self.radius
+
+    @cached_property
+    def normals(self) -> Floats:
+        i = np.arange(400) + 0.5
+        polar, turn = np.arccos(1 - 2 * i / 400), np.pi * (1 + 5**0.5) * i
+        return np.column_stack([np.cos(turn) * np.sin(polar), np.sin(turn) * np.sin(polar), np.cos(polar)])
+
+    @property
+    def spacing(self) -> float:
+        return self.radius * float(np.sqrt(4 * np.pi / 400))
+
+    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
+        z, slope = np.empty(count * count), np.empty((count * count, 2))
+        sphere_heights(origin, axes, half, count, facing, self.radius, z, slope)
+        return Heights(z, slope, np.where(np.isnan(z), -1, 0))
+
+    def signed_distance(self, points: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(points, axis=1) - self.radius)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneSurface:
+    """The half-space z < 0 of its frame; its surface z = 0 faces +z."""
+
+    @property
+    def size(self) -> float:
+        return np.inf
+
+    @property
+    def spacing(self) -> float:
+        return 0.0
+
+    @property
+    def points(self) -> Floats:
+        return np.zeros((0, 3))
+
+    @property
+    def normals(self) -> Floats:
+        return np.zeros((0, 3))
+
+    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
+        z, slope = np.empty(count * count), np.empty((count * count, 2))
+        plane_heights(origin, axes, half, count, facing, z, slope)
+        return Heights(z, slope, np.where(np.isnan(z), -1, 0))
+
+    def signed_distance(self, points: Floats) -> Floats:
+        return np.asarray(points[:, 2])
+
+
+Surface = MeshSurface | SphereSurface | PlaneSurface
+
+
+@dataclass(frozen=True, eq=False)
+class PadSurface:
+    """What a finger touches with.
+
+    Args:
+        name: identifies it in results.
+        surface: its shape, in the pad's frame.
+        young: Young's modulus [Pa]; infinite for a rigid pad.
+        poisson: Poisson's ratio.
+        pad_faces: which faces of a mesh surface are pad; None means all. Contact elsewhere counts but is reported.
+        friction: Coulomb coefficient against the object.
+    """
+
+    name: str
+    surface: Surface
+    young: float = np.inf
+    poisson: float = 0.3
+    pad_faces: NDArray[np.bool_] | None = None
+    friction: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_elastic(self.name, self.young, self.poisson)
+        if not self.friction >= 0.0:
+            raise MaterialError(self.name, f"friction {self.friction:g} must not be negative")
+
+    @staticmethod
+    def of(
+        mesh: Mesh,
+        *,
+        name: str = "pad",
+        young: float = np.inf,
+        poisson: float = 0.3,
+        pad_faces: ArrayLike | None = None,
+        friction: float = 0.0,
+    ) -> PadSurface:
+        """A pad from a mesh [m]; ``pad_faces`` are face numbers or a mask."""
+        mask = None
+        if pad_faces is not None:
+            mask = np.zeros(len(mesh.faces), dtype=np.bool_)
+            mask[np.asarray(pad_faces)] = True
+        return PadSurface(name, MeshSurface.of(mesh), young, poisson, mask, friction)
+
+    @property
+    def compliance(self) -> float:
+        """(1 - nu^2) / E, zero if rigid [1/Pa]."""
+        return 0.0 if np.isinf(self.young) else (1.0 - self.poisson**2) / self.young
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedObject:
+    """An elastic object ready to be touched. Build with ``PreparedObject.of``; reuse for every pose and every grasp.
+
+    Args:
+        surface: its shape, in the object's frame.
+        young: Young's modulus [Pa].
+        poisson: Poisson's ratio.
+        body: compliance of the free body; None: it is a half-space under every contact.
+    """
+
+    surface: Surface
+    young: float
+    poisson: float
+    body: Compliance | None
+
+    def __post_init__(self) -> None:
+        _check_elastic("object", self.young, self.poisson)
+
+    @staticmethod
+    def of(
+        mesh: Mesh,
+        *,
+        young: float,
+        poisson: float,
+        model: Model = "body",
+        edge: float | None = None,
+        cache: bool = True,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> PreparedObject:
+        """Prepare a closed mesh [m]; the ``body`` model takes seconds the first time and is then found in the cache.
+
+        Raises:
+            MaterialError: elastic constants outside physics.
+            MeshError: the surface cannot be filled with tetrahedra.
+        """
+        if model not in ("body", "halfspace"):
+            raise OptionError("model", f"no model '{model}'; there are: body, halfspace")
+        _check_elastic("object", young, poisson)
+        if np.isinf(young):
+            model = "halfspace"
+        surface = MeshSurface.of(mesh)
+        body = None
+        if model == "body":
+            body = prepare_compliance(mesh, poisson, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)
+        return PreparedObject(surface, young, poisson, body)
+
+    @property
+    def compliance(self) -> float:
+        """(1 - nu^2) / E [1/Pa]."""
+        return 0.0 if np.isinf(self.young) else (1.0 - self.poisson**2) / self.young
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """The object's mesh, if it has one."""
+        return self.surface.smooth.mesh if isinstance(self.surface, MeshSurface) else None
+
+    @cached_property
+    def vertex_areas(self) -> Floats:
+        """Area vectors of the mesh's vertices: the derivative of the volume with respect to their positions [m^2]."""
+        assert isinstance(self.surface, MeshSurface)
+        mesh = self.surface.smooth.mesh
+        v, f = mesh.vertices, mesh.faces
+        third = np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]]) / 6.0
+        out = np.zeros_like(v)
+        for k in range(3):
+            np.add.at(out, f[:, k], third)
+        return out
+
+    @cached_property
+    def vertex_normals(self) -> Floats:
+        """Outward unit normals of the mesh's vertices."""
+        size = np.linalg.norm(self.vertex_areas, axis=1)
+        return np.asarray(self.vertex_areas / np.maximum(size, np.finfo(float).tiny)[:, None])
+
+    @cached_property
+    def volume(self) -> float:
+        """Enclosed volume [m^3]."""
+        assert isinstance(self.surface, MeshSurface)
+        v = self.surface.smooth.mesh.vertices
+        return float(np.einsum("ij,ij->", self.vertex_areas, v - v.mean(axis=0)) / 3.0)
+
+    @cached_property
+    def embedding(self) -> tuple[Ints, Floats]:
+        """For every vertex of the mesh three corners of the finite-element surface and their weights."""
+        import igl
+
+        assert self.body is not None and isinstance(self.surface, MeshSurface)
+        vertices = self.surface.smooth.mesh.vertices
+        _, found, closest = igl.point_mesh_squared_distance(vertices, self.body.points, self.body.faces)
+        corners = self.body.faces[np.asarray(found).reshape(-1)]
+        a, b, c = (self.body.points[corners[:, k]] for k in range(3))
+        normal = np.cross(b - a, c - a)
+        area = np.einsum("ij,ij->i", normal, normal)
+        first = np.einsum("ij,ij->i", np.cross(c - b, closest - b), normal) / area
+        second = np.einsum("ij,ij->i", np.cross(a - c, closest - c), normal) / area
+        return corners, np.column_stack([first, second, 1.0 - first - second])
+
+
+def _check_elastic(name: str, young: float, poisson: float) -> None:
+    if not young > 0.0:
+        raise MaterialError(name, f"Young's modulus {young:g} Pa must be positive")
+    if not 0.0 < poisson < 0.5:
+        raise MaterialError(name, f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+
+
+def _samples(smooth: SmoothSurface, count: int) -> tuple[Floats, Floats, float]:
+    """Vertices, and points inside the faces that are larger than the wanted spacing; with normals and the spacing."""
+    v, f = smooth.mesh.vertices, smooth.mesh.faces
+    area = 0.5 * np.linalg.norm(np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]]), axis=1)
+    spacing = float(np.sqrt(area.sum() / count))
+    used = np.unique(f)
+    normals = np.zeros_like(v)
+    for k in range(3):
+        np.add.at(normals, f[:, k], smooth.normals * area[:, None])
+    norm = np.linalg.norm(normals, axis=1)
+    normals = normals / np.maximum(norm, np.finfo(float).tiny)[:, None]
+    points, directions = [v[used]], [normals[used]]
+    steps = np.maximum(1, np.ceil(smooth.sizes / (1.5 * spacing)).astype(np.int64))
+    for n in np.unique(steps[steps > 1]):
+        faces = np.flatnonzero(steps == n)
+        i, j = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+        keep = (i + j <= n) & ~((i == n) | (j == n) | (i + j == 0))
+        bary = np.column_stack([n - i[keep] - j[keep], i[keep], j[keep]]) / n
+        points.append(np.einsum("ka,fax->fkx", bary, v[f[faces]]).reshape(-1, 3))
+        directions.append(np.repeat(smooth.normals[faces], len(bary), axis=0))
+    return np.concatenate(points), np.concatenate(directions), spacing

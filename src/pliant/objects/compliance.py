@@ -1,0 +1,194 @@
+"""How a body's surface gives: computed once per shape and Poisson's ratio, kept on disk.   (SPEC 6.2, C)"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.errors import MaterialError
+from pliant.objects.cache import load_arrays, store_arrays
+from pliant.objects.mesh import Mesh
+from pliant.objects.smooth import SmoothSurface, smooth_surface
+
+__all__ = ["Compliance", "prepare_compliance"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FORMAT = 4
+_VERTICES = 520
+"""Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
+_MOST_VERTICES = 1200
+_THIN = 0.3
+"""Edge length wanted, in parts of the wall, so that footprints stay small against it."""
+_POISSON_FEM = 0.49
+"""Above this quadratic tetrahedra stiffen; compliance is computed here instead and the difference stays below 2 %."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compliance:
+    """Surface compliance of a free body, for Young's modulus 1.
+
+    Args:
+        poisson: Poisson's ratio it was computed for.
+        points: n x 3 corners of the finite-element surface, one per side on a crease, in the mesh's frame [m].
+        faces: m x 3 corner numbers.
+        patches: m x 6 x 3 six-node curved triangles: corners, then edge middles [m].
+        matrix: 3n x 3n displacement of corners for forces on corners, times E [1/m], single precision.
+        inverse_mass: n x n hat-function traction coefficients for corner forces [1/m^2], single precision.
+        thickness: n material behind each corner [m].
+        edge: mean edge length [m].
+        notes: what is rough about it, for the reader.
+    """
+
+    poisson: float
+    points: Floats
+    faces: Ints
+    patches: Floats
+    matrix: NDArray[np.float32]
+    inverse_mass: NDArray[np.float32]
+    thickness: Floats
+    edge: float
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def patch_reach(self) -> tuple[Floats, Floats]:
+        """Centres and radii of balls around the patches."""
+        centres = self.patches.mean(axis=1)
+        return centres, np.linalg.norm(self.patches - centres[:, None], axis=2).max(axis=1)
+
+    def displacement(self, corners: Ints, forces: Floats, young: float) -> Floats:
+        """Displacement of every corner (n x 3) [m] under forces (k x 3) [N] on the given corners; rigid motion
+        left out."""
+        rows = (3 * corners[:, None] + np.arange(3)).ravel()
+        return (forces.astype(np.float32).ravel() @ self.matrix[rows]).astype(np.float64).reshape(-1, 3) / young
+
+
+def prepare_compliance(
+    mesh: Mesh,
+    poisson: float,
+    *,
+    smooth: SmoothSurface | None = None,
+    edge: float | None = None,
+    cache: bool = True,
+    progress: Callable[[str, float], None] | None = None,
+) -> Compliance:
+    """The compliance of a solid body, from the cache or computed (about ten seconds).
+
+    Args:
+        mesh: closed surface [m].
+        poisson: Poisson's ratio, 0 < nu < 0.5.
+        smooth: the mesh's smooth surface if there is one already.
+        edge: edge length of the tetrahedra [m]; chosen from area and wall thickness if left out.
+        cache: read from and write to the user's cache folder (``cache_folder``).
+        progress: called with what is being done and the fraction done.
+
+    Raises:
+        MaterialError: Poisson's ratio outside (0, 0.5).
+        MeshError: the surface cannot be filled with tetrahedra.
+    """
+    if not 0.0 < poisson < 0.5:
+        raise MaterialError("poisson", f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+    report = progress or (lambda _what, _fraction: None)
+    key = hashlib.sha256(
+        f"{mesh.content_hash} {poisson!r} {edge!r} {_FORMAT} {_VERTICES} {_MOST_VERTICES} {_THIN}".encode()
+    ).hexdigest()[:40]
+    if cache and (found := _from_arrays(poisson, load_arrays(f"compliance-{key}"))) is not None:
+        report("compliance from cache", 1.0)
+        return found
+    made = _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report)
+    if cache:
+        store_arrays(
+            f"compliance-{key}",
+            {
+                "points": made.points,
+                "faces": made.faces,
+                "patches": made.patches,
+                "matrix": made.matrix,
+                "inverse_mass": made.inverse_mass,
+                "thickness": made.thickness,
+                "edge": np.array(made.edge),
+                "notes": np.array(made.notes, dtype=np.str_),
+            },
+        )
+    return made
+
+
+def _from_arrays(poisson: float, arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | None:
+    if arrays is None:
+        return None
+    facts = dict(arrays)
+    try:
+        edge = float(np.asarray(facts.pop("edge"), dtype=np.float64).reshape(-1)[0])
+        notes = tuple(str(note) for note in facts.pop("notes"))
+        return Compliance(poisson=poisson, edge=edge, notes=notes, **facts)  # type: ignore[arg-type]
+    except (KeyError, TypeError):
+        return None
+
+
+def _compute(
+    mesh: Mesh, poisson: float, smooth: SmoothSurface, edge: float | None, report: Callable[[str, float], None]
+) -> Compliance:
+    from pliant.objects.elasticity import surface_compliance
+    from pliant.objects.tetrahedra import fill, thickness
+
+    notes: list[str] = []
+    report("filling with tetrahedra", 0.0)
+    if edge is None:
+        edge, note = _choose_edge(mesh, smooth)
+        notes.extend(note)
+    tets = fill(smooth, edge)
+    if poisson > _POISSON_FEM:
+        notes.append(f"Poisson's ratio {poisson:g}: body compliance computed at {_POISSON_FEM:g}")
+    corners, faces, matrix, inverse_mass = surface_compliance(
+        tets, min(poisson, _POISSON_FEM), progress=lambda fraction: report("elastic response", fraction)
+    )
+    points = tets.nodes[corners]
+    normals = np.zeros_like(points)
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    for k in range(3):
+        np.add.at(normals, faces[:, k], np.cross(b - a, c - a))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    report("elastic response", 1.0)
+    return Compliance(
+        poisson,
+        points,
+        faces,
+        tets.nodes[tets.boundary],
+        matrix.astype(np.float32),
+        inverse_mass.astype(np.float32),
+        thickness(Mesh(points, faces), points, -normals),
+        tets.edge,
+        tuple(notes),
+    )
+
+
+def _choose_edge(mesh: Mesh, smooth: SmoothSurface) -> tuple[float, list[str]]:
+    """Edge length from the area, finer where walls are thin, as far as memory and time allow."""
+    from pliant.objects.tetrahedra import thickness
+
+    v, f = mesh.vertices, mesh.faces
+    area = 0.5 * np.linalg.norm(np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]]), axis=1)
+    per_vertex = np.sqrt(3.0) / 2.0
+
+    def edge_for(count: int) -> float:
+        return float(np.sqrt(area.sum() / (per_vertex * count)))
+
+    rng = np.random.default_rng(0)
+    picked = rng.choice(len(f), size=min(len(f), 300), p=area / area.sum())
+    wall = thickness(mesh, v[f[picked]].mean(axis=1), -smooth.normals[picked])
+    thin = float(np.quantile(wall[np.isfinite(wall)], 0.2)) if np.isfinite(wall).any() else np.inf
+    wanted = min(edge_for(_VERTICES), _THIN * thin)
+    least = edge_for(_MOST_VERTICES)
+    if wanted >= least:
+        return wanted, []
+    if thin < least:
+        return least, [
+            f"walls of {thin * 1e3:.2g} mm are thinner than the {least * 1e3:.2g} mm elements: too stiff; use a shell"
+        ]
+    return least, []

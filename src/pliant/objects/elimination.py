@@ -1,0 +1,174 @@
+"""Direct solution of finite-element systems by recursive substructuring.
+
+The elements are halved again and again; inside each part the unknowns that no other part touches are eliminated, what
+remains is passed up (nested dissection, George 1973, in its element form). All work is dense matrix algebra, so that
+thousands of right-hand sides, which a compliance matrix needs, cost little: on the problems here this is ten times
+faster than the sparse Cholesky factorizations within reach (cholespy, SuperLU), on one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_matrix
+
+__all__ = ["Elimination"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LEAF = 32
+"""Elements in an undivided part: small enough that its dense matrix wastes little, large enough to be quick."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    inner: Ints
+    outer: Ints
+    factor: Floats
+    coupling: Floats
+    children: tuple[int, ...]
+
+
+class Elimination:
+    """Factor of K = sum of element matrices (symmetric positive definite), ready for many right-hand sides.
+
+    Args:
+        matrices: elements x (k d) x (k d) element matrices, node-major (node 0's d components first).
+        nodes: elements x k node numbers.
+        centres: elements x 3 centroids, by which the elements are halved.
+        size: number of unknowns, d times the number of nodes.
+        springs: unknown -> stiffness to ground added on the diagonal; how a free body is held.
+        progress: called with the fraction done.
+
+    Raises:
+        numpy.linalg.LinAlgError: the matrix is not positive definite.
+    """
+
+    def __init__(
+        self,
+        matrices: Floats,
+        nodes: Ints,
+        centres: Floats,
+        size: int,
+        *,
+        springs: dict[int, float] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        self._matrices = matrices
+        self._nodes = nodes
+        self._width = matrices.shape[1] // nodes.shape[1]
+        self._total = np.bincount(nodes.ravel(), minlength=size // self._width)
+        self._springs = dict(springs or {})
+        self._steps: list[_Step] = []
+        self._size = size
+        self._done = 0
+        self._progress = progress
+        outer, _, _ = self._part(np.arange(len(nodes)), centres)
+        if len(outer):
+            raise ValueError("elements refer to nodes that no element completes")
+        del self._matrices, self._nodes, self._total
+
+    def _part(self, elements: Ints, centres: Floats) -> tuple[Ints, Floats, int]:
+        """Eliminate what is private to these elements; return the nodes left, their condensed matrix, the step's
+        number."""
+        children: tuple[int, ...] = ()
+        if len(elements) <= _LEAF:
+            nodes, matrix, split = self._assemble(elements)
+            self._done += len(elements)
+            if self._progress is not None:
+                self._progress(self._done / len(centres))
+        else:
+            spread = np.ptp(centres[elements], axis=0)
+            order = elements[np.argsort(centres[elements, int(np.argmax(spread))], kind="stable")]
+            half = len(order) // 2
+            left, k_left, first = self._part(order[:half], centres)
+            right, k_right, second = self._part(order[half:], centres)
+            children = (first, second)
+            nodes = np.union1d(left, right)
+            inside = np.bincount(self._nodes[elements].ravel(), minlength=len(self._total))
+            nodes, split = self._inner_first(nodes, inside[nodes])
+            place = np.empty(len(self._total), dtype=np.int64)
+            place[nodes] = np.arange(len(nodes))
+            matrix = np.zeros((self._width * len(nodes),) * 2)
+            for part, block in ((left, k_left), (right, k_right)):
+                at = self._unknowns(place[part])
+                matrix[at[:, None], at[None, :]] += block
+        e = self._width * split
+        factor = cholesky(matrix[:e, :e], lower=True, check_finite=False)
+        coupling = solve_triangular(factor, matrix[:e, e:], lower=True, check_finite=False)
+        inner, outer = nodes[:split], nodes[split:]
+        self._steps.append(_Step(self._unknowns(inner), self._unknowns(outer), factor, coupling, children))
+        return outer, matrix[e:, e:] - coupling.T @ coupling, len(self._steps) - 1
+
+    def _inner_first(self, nodes: Ints, count: Ints) -> tuple[Ints, int]:
+        """Nodes that no other part touches first; and how many they are."""
+        private = count == self._total[nodes]
+        return np.concatenate([nodes[private], nodes[~private]]), int(private.sum())
+
+    def _assemble(self, elements: Ints) -> tuple[Ints, Floats, int]:
+        found, count = np.unique(self._nodes[elements], return_counts=True)
+        nodes, split = self._inner_first(found, count)
+        order = np.argsort(nodes)
+        local = order[np.searchsorted(nodes, self._nodes[elements], sorter=order)]
+        n = self._width * len(nodes)
+        at = (self._width * local[:, :, None] + np.arange(self._width)).reshape(len(elements), -1)
+        flat = (at[:, :, None] * n + at[:, None, :]).ravel()
+        matrix = np.bincount(flat, self._matrices[elements].ravel(), minlength=n * n).reshape(n, n).astype(np.float64)
+        for unknown, stiffness in list(self._springs.items()):
+            place = np.flatnonzero(nodes == unknown // self._width)
+            if len(place):
+                i = self._width * place[0] + unknown % self._width
+                matrix[i, i] += stiffness
+                del self._springs[unknown]
+        return nodes, matrix, split
+
+    def _unknowns(self, nodes: Ints) -> Ints:
+        return (self._width * nodes[:, None] + np.arange(self._width)).ravel()
+
+    def solve(self, loads: Floats) -> Floats:
+        """Displacements (unknowns x m) for loads (unknowns x m)."""
+        x = np.array(loads, dtype=np.float64, order="C")
+        for step in self._steps:
+            y = solve_triangular(step.factor, x[step.inner], lower=True, check_finite=False)
+            x[step.inner] = y
+            if len(step.outer):
+                x[step.outer] -= step.coupling.T @ y
+        for step in reversed(self._steps):
+            y = x[step.inner]
+            if len(step.outer):
+                y = y - step.coupling @ x[step.outer]
+            x[step.inner] = solve_triangular(step.factor, y, lower=True, trans="T", check_finite=False)
+        return x
+
+    def gram(self, loads: csr_matrix, *, progress: Callable[[float], None] | None = None) -> Floats:
+        """B^T K^-1 B for loads B (unknowns x m), without the displacements themselves.
+
+        Only the forward half of the solution is needed, K^-1 = L^-T L^-1, and each part only sees the loads that act
+        in it: far cheaper than solving for every load when the loads are local.
+        """
+        out = np.zeros((loads.shape[1],) * 2)
+        where = np.empty(self._size, dtype=np.int64)
+        pending: dict[int, tuple[Ints, Floats]] = {}
+        for number, step in enumerate(self._steps):
+            own = loads[step.inner].tocoo()
+            parts = [pending.pop(child) for child in step.children]
+            columns = np.unique(np.concatenate([own.col.astype(np.int64), *(part[0] for part in parts)]))
+            n = len(step.inner)
+            where[step.inner] = np.arange(n)
+            where[step.outer] = n + np.arange(len(step.outer))
+            right = np.zeros((n + len(step.outer), len(columns)))
+            right[own.row, np.searchsorted(columns, own.col)] = own.data
+            for child, (their_columns, carried) in zip(step.children, parts, strict=True):
+                rows = where[self._steps[child].outer]
+                right[rows[:, None], np.searchsorted(columns, their_columns)[None, :]] += carried
+            y = solve_triangular(step.factor, right[:n], lower=True, check_finite=False)
+            out[columns[:, None], columns[None, :]] += y.T @ y
+            pending[number] = (columns, right[n:] - step.coupling.T @ y)
+            if progress is not None:
+                progress((number + 1) / len(self._steps))
+        return out
