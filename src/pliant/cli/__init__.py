@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": "pliant.cli.demo",
     "check": "pliant.cli.check",
     "forces": "pliant.cli.forces",
+    "recording": "pliant.cli.recording",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
