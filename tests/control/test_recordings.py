@@ -212,6 +212,20 @@ def test_a_grasp_that_never_stops_cannot_tell_the_lag() -> None:
     assert frame_lag(time, force, time, 0.01 * time, onset, 0.03) is None
 
 
+def test_a_contact_older_than_the_recording_has_no_known_width(hand: Hand) -> None:
+    (grasp,) = pinch(hand, diameter=0.05, row=7.0, lag=0.0, speed=0.1, closed=0.002).grasps
+    late = len(grasp.frame_time) // 2
+    cut = replace(
+        grasp,
+        frame_time=grasp.frame_time[late:],
+        frames={name: frames[late:] for name, frames in grasp.frames.items()},
+    )
+    report = analyse_recording(Recording("made up", SDH2_RECORDING, (cut,)), hand)
+    assert report.grasps[0].status is GraspStatus.HELD
+    assert report.grasps[0].pads[0].force[-1] > 0.5
+    assert report.diameter is None
+
+
 # -- the replay driver -----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import pytest
 from pliant.control import Driver, PadSensor, TactileProcessor
 from pliant.errors import OptionError
 from pliant.lab import LabDriver, LabOptions, Scene, SensorSettings, build_scene, picture
-from pliant.objects import Body, Material, make_shape
+from pliant.objects import Body, Liquid, Material, make_shape
 from pliant.robot import Assembly, load_assembly
 
 HEIGHT = 0.25
@@ -22,11 +22,11 @@ def assembly() -> Assembly:
     )
 
 
-def posture(assembly: Assembly, angle: float) -> np.ndarray:
-    """Finger 1 against finger 2 with parallel pads, the thumb away; a larger angle is wider open."""
+def posture(assembly: Assembly, angle: float, *, hook: float = 0.0) -> np.ndarray:
+    """Finger 1 against finger 2, the thumb away; a larger angle is wider open, ``hook`` turns the tips inwards."""
     values = {"base_rotation": np.pi / 2, "thumb_proximal_joint": -1.4, "thumb_distal_joint": 0.0}
     for finger in ("finger_1", "finger_2"):
-        values |= {f"{finger}_proximal_joint": -angle, f"{finger}_distal_joint": angle}
+        values |= {f"{finger}_proximal_joint": -angle, f"{finger}_distal_joint": angle + hook}
     return assembly.robot.q(values)
 
 
@@ -231,3 +231,38 @@ def test_delay_lost_frames_and_dead_cells_are_seen_by_the_reader(assembly: Assem
     else:
         orange = (pixels[..., 0].astype(int) - pixels[..., 2]) > 80
         assert orange.sum() > 20
+
+
+@pytest.mark.slow
+def test_a_bottle_of_water_is_lifted_upright() -> None:
+    base = pin.SE3(pin.utils.rotate("x", np.pi), np.array([0.0, 0.0, 0.31]))
+    assembly = load_assembly(None, "schunk_sdh2", T_world_base=base)
+    bottle = Body.from_mesh(
+        make_shape("bottle"), Material(2e9, 0.38, friction=0.6), mass=0.03, liquid=Liquid(2e-4, 1000.0, wall=0.0005)
+    )
+    middle = assembly.robot.pose("finger_1_distal", posture(assembly, 0.0)).translation[0]
+    scene = build_scene(
+        assembly,
+        bottle,
+        T_world_object=pin.SE3(np.eye(3), np.array([middle, 0.0, 0.0004])),
+        q_start=posture(assembly, 0.26),
+        floor=0.0,
+        options=LabOptions(nodes=200, step=0.004),
+    )
+    driver = LabDriver(scene, period=0.012)
+    before = driver.simulation.object_state().centre
+    driver.command_positions(posture(assembly, 0.15, hook=0.12))
+    run(driver, 0.36)
+    driver.carry(pin.SE3(base.rotation, base.translation + np.array([0.0, 0.0, 0.03])), speed=0.15)
+    run(driver, 0.36)
+    state = driver.simulation.object_state()
+    assert state.centre[2] - before[2] == pytest.approx(0.03, abs=0.004)
+    assert state.T_world_object.rotation[2, 2] > np.cos(np.radians(3.0))
+    felt = {name: pad.total for name, pad in driver.pads.read().items() if pad.total > 0}
+    assert set(felt) == {"finger_1_distal", "finger_2_distal"}
+    contacts = driver.pads.contacts()
+    data = driver.simulation.data
+    total = sum(data.body(f"link:{c.link}").xmat.reshape(3, 3) @ c.force for c in contacts)
+    assert total[2] == pytest.approx(-9.81 * bottle.mass, rel=0.1)
+    tilt = [float(driver.simulation.data.joint(name).qpos[0]) for name in ("slosh_x", "slosh_y")]
+    assert 0.0 < np.hypot(*tilt) < 0.3

@@ -257,6 +257,7 @@ def _report(
     touch = facing[-1].onset.time
     radius, _, misfit = ball_between(*_placed(facing, grasp.joints_at(touch - lag), grasp, hand))
     raw = ball_between(*_placed(facing, grasp.joints_at(touch), grasp, hand))[0]
+    seen = facing[-1].onset.frame > 0  # a contact that was there from the first frame on began before the recording
     stiffness, closed = _stiffness(grasp, facing, hand, touch, lag)
     final = [float(pad.force[-1]) for pad in facing]
     lags = _lags(grasp, facing, hand)
@@ -264,9 +265,9 @@ def _report(
         grasp.index,
         GraspStatus.HELD,
         pads,
-        touch,
-        2.0 * radius,
-        2.0 * raw,
+        touch if seen else None,
+        2.0 * radius if seen else None,
+        2.0 * raw if seen else None,
         misfit,
         stiffness,
         closed,

@@ -6,7 +6,7 @@ from pliant.lab.object_xml import ObjectPart, solid_part
 from pliant.lab.options import LabOptions
 from pliant.lab.pads import LinkContact, PadForces, Pads
 from pliant.lab.pictures import picture
-from pliant.lab.scene import Scene, build_scene, compile_scene, scene_root
+from pliant.lab.scene import Scene, build_scene, compile_scene, scene_for_task, scene_root
 from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
 from pliant.lab.vessel import Slosh, slosh, vessel_part
@@ -27,6 +27,7 @@ __all__ = [
     "build_scene",
     "compile_scene",
     "picture",
+    "scene_for_task",
     "scene_root",
     "slosh",
     "solid_part",

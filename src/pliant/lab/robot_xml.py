@@ -186,7 +186,8 @@ def _add_drives(part: RobotPart, assembly: Assembly, options: LabOptions, q: Flo
         if follower.mimic is None or not follower.moves:
             continue
         row = rows[follower.name]
-        master = next(name for name in robot.joint_names if robot.fold[row, column[name]] != 0.0)
+        # A follower with factor zero is a joint that stays at its offset: any master will do.
+        master = next((n for n in robot.joint_names if robot.fold[row, column[n]] != 0.0), robot.joint_names[0])
         factor, offset = robot.fold[row, column[master]], robot.fold_offset[row]
         for joint in part.body.iter("joint"):
             if joint.get("name") == follower.name:

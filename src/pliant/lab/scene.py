@@ -22,9 +22,10 @@ from pliant.lab.quiet import quiet_simulator
 from pliant.lab.robot_xml import RobotPart, add_mesh, numbers, robot_part
 from pliant.lab.vessel import vessel_part
 from pliant.objects import Body, Mesh
+from pliant.planner import Task
 from pliant.robot import Assembly
 
-__all__ = ["Scene", "build_scene", "compile_scene", "scene_root"]
+__all__ = ["Scene", "build_scene", "compile_scene", "scene_for_task", "scene_root"]
 
 Floats = NDArray[np.float64]
 
@@ -118,6 +119,19 @@ def build_scene(
         world.append(held.body)
     notes = _add_surroundings(world, asset, obstacles, floor)
     return compile_scene(root, options, assembly=assembly, part=part, held=held, q_start=q, notes=notes)
+
+
+def scene_for_task(task: Task, *, floor: float | None = None, options: LabOptions | None = None) -> Scene:
+    """The world of a task: its robot at the start, its object, its surroundings."""
+    return build_scene(
+        task.assembly,
+        task.body,
+        T_world_object=task.T_world_object,
+        obstacles=task.scene,
+        q_start=task.q_start,
+        floor=floor,
+        options=options,
+    )
 
 
 def compile_scene(

@@ -58,6 +58,14 @@ class TetMesh:
         return shares / shares.sum()
 
     @property
+    def skin(self) -> Mesh:
+        """The outer faces, outwards: an even triangulation of the surface."""
+        faces = np.vstack([self.elements[:, keep] for keep in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3])])
+        _, inverse, number = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
+        used, compact = np.unique(faces[number[inverse.ravel()] == 1], return_inverse=True)
+        return Mesh(self.nodes[used], compact.reshape(-1, 3), "skin")
+
+    @property
     def spacing(self) -> float:
         """Typical distance of neighbouring nodes [m]."""
         edges = np.vstack([self.elements[:, [i, j]] for i in range(4) for j in range(i)])

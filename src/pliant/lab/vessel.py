@@ -20,6 +20,7 @@ from pliant.errors import MeshError, Problem
 from pliant.lab.object_xml import FLEX, OBJECT_BITS, ObjectPart, contact_attributes
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import add_mesh, numbers, pose
+from pliant.lab.soft_body import tetrahedra
 from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
 
 __all__ = ["Slosh", "slosh", "vessel_part"]
@@ -29,7 +30,6 @@ Floats = NDArray[np.float64]
 FIRST_MODE = 1.8412
 SLOSH_DAMPING = 0.05
 RIGID_BASE, RIGID_TOP = 0.06, 0.22  # shares of the height that are rigid: base plate; shoulder, neck and cap
-WALL_NODES = 130
 WALL_THICKNESS = 0.0004
 LEAST_WALL_MASS = 0.005
 
@@ -62,7 +62,7 @@ def slosh(mass: float, radius: float, depth: float, *, gravity: float = 9.81) ->
 def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> ObjectPart:
     """A vessel that stands along its own z axis."""
     assert body.liquid is not None
-    wall = _coarse_wall(body.mesh, min(options.nodes, WALL_NODES))
+    wall = _coarse_wall(body.mesh, options.nodes)
     z = wall.vertices[:, 2]
     low, high = float(z.min()), float(z.max())
     height = high - low
@@ -168,15 +168,8 @@ def _add_shell(
 
 
 def _coarse_wall(mesh: Mesh, limit: int) -> Mesh:
-    from fast_simplification import simplify
-
-    if len(mesh.vertices) <= limit:
-        return mesh
-    vertices, faces = simplify(
-        np.asarray(mesh.vertices, dtype=np.float32), np.asarray(mesh.faces, dtype=np.int32), target_count=2 * limit - 8
-    )
-    used, compact = np.unique(np.asarray(faces), return_inverse=True)
-    return Mesh(np.asarray(vertices, dtype=np.float64)[used], compact.reshape(-1, 3), mesh.name)
+    """The wall as an even shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers."""
+    return tetrahedra(mesh, nodes=limit).skin
 
 
 def _wall_mass(body: Body) -> float:
