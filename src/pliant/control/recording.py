@@ -160,6 +160,8 @@ def _grasp(
         problems.append(Problem(names["frames"], what, f"0 to {layout.full_scale}"))
     if len(problems) > before or frames is None or joints is None or frame_time is None or joint_time is None:
         return None
+    frame_time, frames = _latest(frame_time, frames)
+    joint_time, joints = _latest(joint_time, joints)
     pieces: dict[str, NDArray[np.int64]] = {}
     start = 0
     for name, rows, columns in layout.arrays:
@@ -196,3 +198,9 @@ def _times(arrays: dict[str, NDArray[Any]], name: str, table: Floats | None, pro
     else:
         return value.astype(np.float64)
     return None
+
+
+def _latest(time: Floats, table: Floats) -> tuple[Floats, Floats]:
+    """Of samples with one and the same time stamp only the last: time must move on to be differentiated."""
+    keep = np.append(np.diff(time) > 0, True)
+    return time[keep], table[keep]

@@ -143,10 +143,15 @@ def analyse_recording(recording: Recording, hand: Hand, *, sensor: PadSensor | N
     }
     processor = replace(processor, health=health)
     traced = [(grasp, _trace(grasp, processor)) for grasp in recording.grasps]
-    facing = [(grasp, pads, _facing_pads(pads, grasp, hand)) for grasp, pads in traced]
-    told = [lag for grasp, _, pair in facing if pair for lag in _lags(grasp, pair, hand)]
+    facing = [_facing_pads(pads, grasp, hand) for grasp, pads in traced]
+    closings = [_closing(pair, grasp, hand) for (grasp, _), pair in zip(traced, facing, strict=True)]
+    lags = [_lags(grasp, pair, c) for (grasp, _), pair, c in zip(traced, facing, closings, strict=True)]
+    told = [lag for some in lags for lag in some]
     lag = float(np.median(told)) if told else max(grasp.frame_period for grasp in recording.grasps)
-    reports = tuple(_report(grasp, pads, pair, hand, lag) for grasp, pads, pair in facing)
+    reports = tuple(
+        _report(grasp, pads, pair, closing, hand, lag, own)
+        for (grasp, pads), pair, closing, own in zip(traced, facing, closings, lags, strict=True)
+    )
     return RecordingReport(recording.source, lag, bool(told), health, reports)
 
 
@@ -234,12 +239,13 @@ def _facing_pads(pads: tuple[PadTrace, ...], grasp: RecordedGrasp, hand: Hand) -
 
 def _closing(pads: tuple[PadTrace, ...], grasp: RecordedGrasp, hand: Hand) -> Floats:
     """Distance closed at every joint sample: how much the ball between the contact points has shrunk [m]."""
+    if not pads:
+        return np.zeros(len(grasp.joints))
     diameters = np.array([2.0 * ball_between(*_placed(pads, q, grasp, hand))[0] for q in grasp.joints])
     return diameters[0] - diameters
 
 
-def _lags(grasp: RecordedGrasp, pads: tuple[PadTrace, ...], hand: Hand) -> list[float]:
-    closing = _closing(pads, grasp, hand)
+def _lags(grasp: RecordedGrasp, pads: tuple[PadTrace, ...], closing: Floats) -> list[float]:
     told = (
         frame_lag(grasp.frame_time, pad.force, grasp.joint_time, closing, pad.onset, grasp.frame_period) for pad in pads
     )
@@ -247,7 +253,13 @@ def _lags(grasp: RecordedGrasp, pads: tuple[PadTrace, ...], hand: Hand) -> list[
 
 
 def _report(
-    grasp: RecordedGrasp, pads: tuple[PadTrace, ...], facing: tuple[PadTrace, ...], hand: Hand, lag: float
+    grasp: RecordedGrasp,
+    pads: tuple[PadTrace, ...],
+    facing: tuple[PadTrace, ...],
+    closing: Floats,
+    hand: Hand,
+    lag: float,
+    lags: list[float],
 ) -> GraspReport:
     if len(grasp.frame_time) < LEAST_FRAMES:
         return GraspReport(grasp.index, GraspStatus.TOO_SHORT)
@@ -258,9 +270,8 @@ def _report(
     radius, _, misfit = ball_between(*_placed(facing, grasp.joints_at(touch - lag), grasp, hand))
     raw = ball_between(*_placed(facing, grasp.joints_at(touch), grasp, hand))[0]
     seen = facing[-1].onset.frame > 0  # a contact that was there from the first frame on began before the recording
-    stiffness, closed = _stiffness(grasp, facing, hand, touch, lag)
+    stiffness, closed = _stiffness(grasp, facing, closing, touch, lag)
     final = [float(pad.force[-1]) for pad in facing]
-    lags = _lags(grasp, facing, hand)
     return GraspReport(
         grasp.index,
         GraspStatus.HELD,
@@ -277,11 +288,11 @@ def _report(
 
 
 def _stiffness(
-    grasp: RecordedGrasp, pads: tuple[PadTrace, ...], hand: Hand, touch: float, lag: float
+    grasp: RecordedGrasp, pads: tuple[PadTrace, ...], closed: Floats, touch: float, lag: float
 ) -> tuple[float | None, float | None]:
     """Slope of force over distance closed, from the touch until the fingers stop: least squares [N/m], [m]."""
     time = grasp.frame_time
-    closing = np.interp(time - lag, grasp.joint_time, _closing(pads, grasp, hand))
+    closing = np.interp(time - lag, grasp.joint_time, closed)
     if len(time) < 3:
         return None, None
     speed = np.gradient(closing, time)
@@ -291,7 +302,7 @@ def _stiffness(
     end = start + (int(still[0]) if len(still) else len(time) - 1 - start)
     force = np.mean([pad.force for pad in pads], axis=0)[start : end + 1]
     distance = closing[start : end + 1]
-    at_touch = float(np.interp(touch - lag, grasp.joint_time, _closing(pads, grasp, hand)))
+    at_touch = float(np.interp(touch - lag, grasp.joint_time, closed))
     if len(force) < 3 or np.ptp(distance) <= 0:
         return None, None
     return float(np.polyfit(distance, force, 1)[0]), float(distance[-1] - at_touch)
