@@ -86,6 +86,13 @@ def test_the_world_of_a_task_stands_ready_with_arm_hand_object_and_table() -> No
     np.testing.assert_allclose(joints, task.q_start, atol=2e-3)
 
 
+def test_a_filling_that_loses_thin_parts_is_said() -> None:
+    mug = Body.from_mesh(make_shape("tube"), Material(5e5, 0.45), mass=0.05)
+    scene = build_scene(None, mug, options=LabOptions(nodes=120))
+    assert len(scene.notes) == 1
+    assert "of its volume" in scene.notes[0]
+
+
 def test_options_outside_what_works_are_refused() -> None:
     with pytest.raises(OptionError, match="step"):
         LabOptions(step=0.1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +82,7 @@ class PadResponse:
         p, y = self._knots(warmth)
         return _line(c, y, p)
 
+    @lru_cache(maxsize=64)  # noqa: B019  (frozen, hashable, few: tables live as long as the program)
     def _knots(self, warmth: float) -> tuple[Floats, Floats]:
         if not self.warmths[0] <= warmth <= self.warmths[-1]:
             allowed = f"{self.warmths[0]:g} (cold) .. 0 (operating) .. {self.warmths[-1]:g} (hot)"

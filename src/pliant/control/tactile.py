@@ -110,6 +110,8 @@ class TactileProcessor:
         if counts.shape != layout.exists.shape:
             expected = f"expected {layout.exists.shape[0]} x {layout.exists.shape[1]}"
             raise OptionError(frame.array, f"tactile frame of shape {counts.shape}; {expected}")
+        if not counts.any():
+            return ArrayReading(frame.array, frame.time, np.zeros(counts.shape), ())
         forces = np.where(layout.exists, self.sensor.forces(counts, cell_area=layout.area), 0.0)
         if (health := self.health.get(frame.array)) is not None:
             forces = mend_forces(forces, health.bad, layout.exists)

@@ -93,6 +93,8 @@ class LabDriver:
         self._qpos = np.array([model.joint(name).qposadr[0] for name in self.joint_names])
         self._dof = np.array([model.joint(name).dofadr[0] for name in self.joint_names])
         self._actuators = np.array([model.actuator(name).id for name in self.joint_names])
+        stand = BASE_JOINTS if scene.has_stand else ()
+        self._base_actuators = np.array([model.actuator(name).id for name in stand], dtype=np.int64)
         self._gains = model.actuator_gainprm[self._actuators].copy(), model.actuator_biasprm[self._actuators].copy()
         self._speeds = self.assembly.robot.velocity_limits
         self._target = scene.q_start.copy()
@@ -200,8 +202,7 @@ class LabDriver:
             self._base_setpoint = self._base_setpoint + np.clip(
                 self._base_target - self._base_setpoint, -reach_base, reach_base
             )
-            for name, value in zip(BASE_JOINTS, self._base_setpoint, strict=True):
-                data.ctrl[self.simulation.model.actuator(name).id] = value
+            data.ctrl[self._base_actuators] = self._base_setpoint
 
     def _use_servos(self) -> None:
         model, data = self.simulation.model, self.simulation.data

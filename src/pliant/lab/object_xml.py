@@ -20,6 +20,7 @@ __all__ = ["FLEX", "OBJECT_BITS", "ObjectPart", "contact_attributes", "settle_ma
 Floats = NDArray[np.float64]
 
 FLEX = "object"
+LEAST_VOLUME = 0.92
 OBJECT_BITS = {"contype": "1", "conaffinity": "6"}
 
 
@@ -36,6 +37,7 @@ class ObjectPart:
         mass: of everything [kg].
         T_world_object: pose at the beginning.
         pinned: numbers of the nodes that move with the core.
+        notes: what was simplified.
     """
 
     body: Element
@@ -47,6 +49,7 @@ class ObjectPart:
     core: str = ""
     assets: list[Element] = field(default_factory=list)
     pinned: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
+    notes: tuple[str, ...] = ()
 
 
 def contact_attributes(friction: float, options: LabOptions) -> dict[str, str]:
@@ -89,7 +92,12 @@ def solid_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> Obje
     contact = contact_attributes(material.friction, options)
     SubElement(flex, "contact", {"selfcollide": "none", **contact})
     masses = body.mass * tets.node_shares
-    return ObjectPart(frame, tets.nodes, masses, tets.spacing, body.mass, T_world_object)
+    share = float(tets.volumes.sum()) / body.rest_volume
+    notes: tuple[str, ...] = ()
+    if share < LEAST_VOLUME:
+        name = body.mesh.name or "object"
+        notes = (f"{name}: {len(tets.nodes)} nodes fill only {share:.0%} of its volume; thin parts are lost",)
+    return ObjectPart(frame, tets.nodes, masses, tets.spacing, body.mass, T_world_object, notes=notes)
 
 
 def settle_masses(model: mujoco.MjModel, held: ObjectPart) -> None:

@@ -117,7 +117,7 @@ def build_scene(
         held = make(body, T_world_object or pin.SE3.Identity(), options)
         asset.extend(held.assets)
         world.append(held.body)
-    notes = _add_surroundings(world, asset, obstacles, floor)
+    notes = (held.notes if held is not None else ()) + _add_surroundings(world, asset, obstacles, floor)
     return compile_scene(root, options, assembly=assembly, part=part, held=held, q_start=q, notes=notes)
 
 
