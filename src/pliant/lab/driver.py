@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from pliant.control import JointReading, PadSensor, Sample, TactileFrame
-from pliant.control.driver import Floats
 from pliant.errors import OptionError, Problem
 from pliant.lab.pads import Pads
 from pliant.lab.robot_xml import BASE_JOINTS
@@ -18,6 +18,8 @@ from pliant.lab.scene import Scene
 from pliant.lab.simulation import Simulation
 
 __all__ = ["LabDriver", "SensorSettings"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ ROBOT_BITS = {"contype": "2", "conaffinity": "5"}
 PLAIN_DENSITY = 1500.0  # of links without <inertial> [kg/m^3]
 SMALLEST_MASS = 1e-4
 BASE_INERTIA = 10.0  # of the stand that carries a hand without an arm [kg, kg m^2]
-HULL_VERTICES = 120
 
 
 @dataclass
@@ -49,7 +48,7 @@ def pose(T: pin.SE3) -> dict[str, str]:
 
 def add_mesh(assets: list[Element], name: str, mesh: Mesh) -> None:
     """A mesh asset; the simulator collides with its convex hull."""
-    attributes = {"name": name, "vertex": numbers(mesh.vertices.ravel()), "maxhullvert": str(HULL_VERTICES)}
+    attributes = {"name": name, "vertex": numbers(mesh.vertices.ravel())}
     attributes["face"] = " ".join(str(int(i)) for i in mesh.faces.ravel())
     # The inertia of links is given; a thin or open mesh must not be refused for its own.
     assets.append(Element("mesh", {**attributes, "inertia": "shell"}))
