@@ -22,6 +22,7 @@ __all__ = [
     "OptionError",
     "PliantError",
     "Problem",
+    "RecordingError",
     "RobotError",
     "closest",
     "unknown_name",
@@ -95,6 +96,10 @@ class LiquidError(InputError):
 
 class GraspError(InputError):
     """Contacts, stiffnesses, wrenches or limits that do not describe a grasp."""
+
+
+class RecordingError(InputError):
+    """A recording of a hand that cannot be read or does not fit the hand."""
 
 
 class RobotError(InputError):

@@ -19,6 +19,7 @@ COMMANDS = {
     "forces": "pliant.cli.forces",
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
+    "recording": "pliant.cli.recording",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }

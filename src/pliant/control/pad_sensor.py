@@ -1,0 +1,61 @@
+"""The electronics of a pad: forces on the cells become counts, with noise, a threshold and 12 bits.   (SPEC 9, 10)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control.pad_response import SDH2_RESPONSE, PadResponse
+from pliant.errors import OptionError, Problem
+
+__all__ = ["PadSensor"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PadSensor:
+    """What lies between the force on a cell and the number a controller reads.
+
+    Args:
+        response: the calibration table.
+        warmth: -1 cold, 0 operating, 1 hot.
+        noise: standard deviation of a loaded cell's counts.
+        threshold: smaller counts are sent as 0, as the real electronics do.
+    """
+
+    response: PadResponse = SDH2_RESPONSE
+    warmth: float = 0.0
+    noise: float = 3.0
+    threshold: int = 2
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not (np.isfinite(self.noise) and self.noise >= 0):
+            problems.append(Problem("noise", f"{self.noise!r}", "a standard deviation, 0 or more [counts]"))
+        if self.threshold < 0:
+            problems.append(Problem("threshold", f"{self.threshold!r}", "0 or more [counts]"))
+        if problems:
+            raise OptionError("pad sensor", problems)
+        self.response.counts_of(0.0, warmth=self.warmth)
+
+    def counts(self, forces: Floats, *, cell_area: float, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """Counts of cells that feel these normal forces [N]. Cells without load stay silent: noise scales with signal.
+
+        Args:
+            forces: any shape, 0 or more [N].
+            cell_area: [m^2].
+            rng: source of the noise; None: no noise.
+        """
+        ideal = self.response.counts_of(forces / cell_area, warmth=self.warmth)
+        if rng is not None and self.noise > 0:
+            ideal = ideal + np.where(ideal > 0, rng.normal(0.0, self.noise, ideal.shape), 0.0)
+        counts = np.clip(np.rint(ideal), 0, self.response.full_scale).astype(np.int64)
+        counts[counts < self.threshold] = 0
+        return counts
+
+    def forces(self, counts: NDArray[np.int64] | Floats, *, cell_area: float) -> Floats:
+        """Normal forces [N] that these counts stand for at the sensor's warmth."""
+        return self.response.pressures_of(counts, warmth=self.warmth) * cell_area

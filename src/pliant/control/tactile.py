@@ -1,0 +1,184 @@
+"""From counts to contact regions: force and centre of pressure of every patch that touches a pad.   (SPEC 9)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from pliant.control.cell_health import CellHealth, mend_forces
+from pliant.control.driver import TactileFrame
+from pliant.control.pad_sensor import PadSensor
+from pliant.errors import OptionError, unknown_name
+from pliant.robot import CellLayout, HandDescription, TactileArray, cell_layout
+
+__all__ = ["ArrayReading", "TactileProcessor", "TactileRegion"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TactileRegion:
+    """One connected patch of pressed cells.
+
+    Attributes:
+        array, link: where it lies.
+        force: sum of the cells' normal forces [N].
+        centre: centre of pressure on the pad's surface, in the link's frame [m].
+        normal: outward normal of the pad there, in the link's frame.
+        cell: centre of pressure in (row, column), fractional.
+        cells: rows x columns, which cells belong to it.
+        peak_pressure: largest pressure on a cell [Pa].
+        saturated: whether a cell of it is at full scale, so that the true force is larger.
+    """
+
+    array: str
+    link: str
+    force: float
+    centre: Floats
+    normal: Floats
+    cell: tuple[float, float]
+    cells: NDArray[np.bool_]
+    peak_pressure: float
+    saturated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayReading:
+    """One frame, understood.
+
+    Attributes:
+        array, time: of the frame.
+        forces: rows x columns [N], bad cells mended.
+        regions: patches that count as contact, strongest first.
+    """
+
+    array: str
+    time: float
+    forces: Floats
+    regions: tuple[TactileRegion, ...]
+
+    @property
+    def force(self) -> float:
+        """Sum over the regions [N]."""
+        return float(sum(region.force for region in self.regions))
+
+
+@dataclass(frozen=True, eq=False)
+class TactileProcessor:
+    """Turns the frames of a hand into contact regions.
+
+    Args:
+        arrays: descriptions by name.
+        sensor: calibration, temperature.
+        health: cells to leave out, by array.
+        saturation: counts from which a cell counts as saturated; full scale if None.
+    """
+
+    arrays: Mapping[str, TactileArray]
+    sensor: PadSensor = field(default_factory=PadSensor)
+    health: Mapping[str, CellHealth] = field(default_factory=dict)
+    saturation: int | None = None
+    _layouts: dict[str, CellLayout] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_layouts", {name: cell_layout(array) for name, array in self.arrays.items()})
+
+    @classmethod
+    def for_hand(
+        cls,
+        hand: HandDescription,
+        *,
+        sensor: PadSensor | None = None,
+        health: Mapping[str, CellHealth] | None = None,
+        saturation: int | None = None,
+    ) -> TactileProcessor:
+        """A processor for all arrays of a hand."""
+        return cls({array.name: array for array in hand.tactile}, sensor or PadSensor(), health or {}, saturation)
+
+    def layout(self, name: str) -> CellLayout:
+        """Where the cells of an array lie."""
+        return self._layouts[self._known(name)]
+
+    def process(self, frame: TactileFrame) -> ArrayReading:
+        """Forces and regions of one frame."""
+        array, layout = self.arrays[self._known(frame.array)], self._layouts[frame.array]
+        counts = np.asarray(frame.counts)
+        if counts.shape != layout.exists.shape:
+            expected = f"expected {layout.exists.shape[0]} x {layout.exists.shape[1]}"
+            raise OptionError(frame.array, f"tactile frame of shape {counts.shape}; {expected}")
+        if not counts.any():
+            return ArrayReading(frame.array, frame.time, np.zeros(counts.shape), ())
+        forces = np.where(layout.exists, self.sensor.forces(counts, cell_area=layout.area), 0.0)
+        if (health := self.health.get(frame.array)) is not None:
+            forces = mend_forces(forces, health.bad, layout.exists)
+        full = self.sensor.response.full_scale if self.saturation is None else self.saturation
+        return ArrayReading(frame.array, frame.time, forces, find_regions(array, layout, forces, counts >= full))
+
+    def process_all(self, frames: Mapping[str, TactileFrame]) -> dict[str, ArrayReading]:
+        """Forces and regions of every frame of a sample."""
+        return {name: self.process(frame) for name, frame in frames.items()}
+
+    def _known(self, name: str) -> str:
+        if name not in self.arrays:
+            raise OptionError("", unknown_name("tactile array", name, self.arrays))
+        return name
+
+
+def find_regions(
+    array: TactileArray, layout: CellLayout, forces: Floats, saturated: NDArray[np.bool_] | None = None
+) -> tuple[TactileRegion, ...]:
+    """Patches of cells that hang together (diagonals count) and reach the array's smallest force; strongest first.
+
+    A patch includes its weak rim, so its force is the whole force there; the centre of pressure is the mean of row and
+    column weighted with force, put back on the (bent) surface.
+    """
+    labels, number = ndimage.label(forces > 0, structure=np.ones((3, 3), dtype=int))
+    regions = []
+    for label in range(1, number + 1):
+        cells = labels == label
+        peak = float(forces[cells].max())
+        if peak < array.min_force:
+            continue
+        weights = forces[cells]
+        total = float(weights.sum())
+        rows, columns = np.nonzero(cells)
+        cell = (float(rows @ weights / total), float(columns @ weights / total))
+        centre, normal = surface_point(layout, cell)
+        regions.append(
+            TactileRegion(
+                array.name,
+                array.link,
+                total,
+                centre,
+                normal,
+                cell,
+                cells,
+                peak / layout.area,
+                bool(saturated[cells].any()) if saturated is not None else False,
+            )
+        )
+    return tuple(sorted(regions, key=lambda region: -region.force))
+
+
+def surface_point(layout: CellLayout, cell: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Point and outward unit normal of an array at a fractional (row, column), in the link's frame.
+
+    Bilinear between cell centres: on an arc of radius r that is at most cell^2 / 8 r off (0.02 mm on an SDH2's tip).
+    """
+    rows, columns = layout.exists.shape
+    row, column = np.clip(cell[0], 0, rows - 1), np.clip(cell[1], 0, columns - 1)
+    i, j = min(int(row), max(rows - 2, 0)), min(int(column), max(columns - 2, 0))
+    a, b = row - i, column - j
+    i1, j1 = min(i + 1, rows - 1), min(j + 1, columns - 1)
+
+    def blend(values: Floats) -> Floats:
+        upper = (1 - b) * values[i, j] + b * values[i, j1]
+        lower = (1 - b) * values[i1, j] + b * values[i1, j1]
+        return np.asarray((1 - a) * upper + a * lower)
+
+    normal = blend(layout.normals)
+    return blend(layout.centres), normal / np.linalg.norm(normal)

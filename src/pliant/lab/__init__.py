@@ -1,0 +1,36 @@
+"""The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
+
+import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
+from pliant.lab.driver import LabDriver, SensorSettings
+from pliant.lab.object_xml import ObjectPart, solid_part
+from pliant.lab.options import LabOptions
+from pliant.lab.pads import LinkContact, PadForces, Pads
+from pliant.lab.pictures import picture
+from pliant.lab.scene import Scene, build_scene, compile_scene, scene_for_task, scene_root
+from pliant.lab.simulation import ObjectState, Simulation
+from pliant.lab.soft_body import TetMesh, tetrahedra
+from pliant.lab.vessel import Slosh, slosh, vessel_part
+
+__all__ = [
+    "LabDriver",
+    "LabOptions",
+    "LinkContact",
+    "ObjectPart",
+    "ObjectState",
+    "PadForces",
+    "Pads",
+    "Scene",
+    "SensorSettings",
+    "Simulation",
+    "Slosh",
+    "TetMesh",
+    "build_scene",
+    "compile_scene",
+    "picture",
+    "scene_for_task",
+    "scene_root",
+    "slosh",
+    "solid_part",
+    "tetrahedra",
+    "vessel_part",
+]

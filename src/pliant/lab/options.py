@@ -1,0 +1,64 @@
+"""How the lab computes: steps, contact and servo constants, with the reasons for them.   (SPEC 10)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pliant.errors import OptionError, Problem
+
+__all__ = ["LabOptions"]
+
+
+@dataclass(frozen=True)
+class LabOptions:
+    """Numbers of the simulation; the defaults are those that were found to work.
+
+    Args:
+        step: simulation step [s]; at 4 ms soft bodies are still within 1 % of 2 ms.
+        gravity: [m/s^2].
+        friction_stiffness: how much stiffer friction is than normal contact (impratio); 20, 100 to stop creep.
+        damping: of soft material [s]: viscous stress over elastic stress per strain rate.
+        skin: radius of a soft body's surface [m]; contact starts that far outside the mesh.
+        nodes: largest number of nodes of a soft body.
+        servo_frequency: natural frequency given to a joint and its drive [rad/s]; sets the drive's own inertia.
+        servo_ratio: damping ratio of the servos, above 1: they creep up and never swing.
+        iterations: of the contact solver.
+    """
+
+    step: float = 0.002
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    friction_stiffness: float = 20.0
+    damping: float = 0.002
+    skin: float = 0.0003
+    nodes: int = 260
+    servo_frequency: float = 100.0
+    servo_ratio: float = 1.5
+    iterations: int = 200
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(name, f"{value!r}", allowed)
+            for name, value, right, allowed in (
+                ("step", self.step, 1e-5 <= self.step <= 0.005, "1e-5 to 0.005 [s]"),
+                ("nodes", self.nodes, 20 <= self.nodes <= 2000, "20 to 2000"),
+                ("skin", self.skin, 1e-5 <= self.skin <= 0.005, "1e-5 to 0.005 [m]"),
+                ("damping", self.damping, 0.0 <= self.damping <= 1.0, "0 to 1 [s]"),
+                ("servo_frequency", self.servo_frequency, 1.0 <= self.servo_frequency <= 1000.0, "1 to 1000 [rad/s]"),
+                ("servo_ratio", self.servo_ratio, 0.1 <= self.servo_ratio <= 10.0, "0.1 to 10"),
+                ("friction_stiffness", self.friction_stiffness, 1 <= self.friction_stiffness <= 1000, "1 to 1000"),
+                ("iterations", self.iterations, 1 <= self.iterations <= 1000, "1 to 1000"),
+            )
+            if not right
+        ]
+        if problems:
+            raise OptionError("lab", problems)
+
+    @property
+    def solref(self) -> str:
+        """Time constant and damping ratio of contacts: one step, critically damped."""
+        return f"{max(self.step, 0.002):g} 1"
+
+    @property
+    def solimp(self) -> str:
+        """Impedance of contacts; stiffer ones chatter."""
+        return ".99 .999 .0001"

@@ -1,0 +1,190 @@
+"""A vessel for the simulator: rigid ends, thin elastic wall, liquid that partly sloshes.   (SPEC 10)
+
+The wall between the ends is a shell of triangles with the wall's real modulus and thickness; both ends (base and
+shoulder) are rigid and move with a core. The liquid is the classic mechanical picture of sloshing in an upright
+cylinder of radius R filled to depth h (first mode, k = 1.841): a share
+``m1 / m = 2 tanh(k h / R) / (k (k^2 - 1) h / R)`` hangs as a pendulum of length ``R / (k tanh(k h / R))``, the rest is
+frozen to the core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.errors import MeshError, Problem
+from pliant.lab.object_xml import FLEX, OBJECT_BITS, ObjectPart, contact_attributes
+from pliant.lab.options import LabOptions
+from pliant.lab.robot_xml import add_mesh, numbers, pose
+from pliant.lab.soft_body import tetrahedra
+from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
+
+__all__ = ["Slosh", "slosh", "vessel_part"]
+
+Floats = NDArray[np.float64]
+
+FIRST_MODE = 1.8412
+SLOSH_DAMPING = 0.05
+RIGID_BASE, RIGID_TOP = 0.06, 0.22  # shares of the height that are rigid: base plate; shoulder, neck and cap
+WALL_THICKNESS = 0.0004
+LEAST_WALL_MASS = 0.005
+
+
+@dataclass(frozen=True)
+class Slosh:
+    """Mechanical picture of a sloshing liquid.
+
+    Attributes:
+        mass: of the pendulum [kg].
+        length: of the pendulum [m].
+        damping: about its pivot [N m s].
+    """
+
+    mass: float
+    length: float
+    damping: float
+
+
+def slosh(mass: float, radius: float, depth: float, *, gravity: float = 9.81) -> Slosh:
+    """First sloshing mode of a liquid in an upright cylinder; the pendulum's frequency is that of the free surface."""
+    k = FIRST_MODE
+    t = np.tanh(k * depth / radius)
+    share = min(1.0, 2.0 * t / (k * (k**2 - 1.0) * depth / radius))
+    length = radius / (k * t)
+    moving = mass * share
+    return Slosh(moving, float(length), float(2.0 * SLOSH_DAMPING * moving * length**2 * np.sqrt(gravity / length)))
+
+
+def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> ObjectPart:
+    """A vessel that stands along its own z axis."""
+    assert body.liquid is not None
+    wall = _coarse_wall(body.mesh, options.nodes)
+    z = wall.vertices[:, 2]
+    low, high = float(z.min()), float(z.max())
+    height = high - low
+    pinned = np.flatnonzero((z <= low + RIGID_BASE * height) | (z >= high - RIGID_TOP * height))
+    if len(pinned) == len(z):
+        raise MeshError(body.mesh.name or "vessel", Problem("", "no wall between its ends", "a taller or finer mesh"))
+    assets: list[Element] = []
+    frame = Element("body", {"name": "vessel", **pose(T_world_object)})
+    SubElement(frame, "freejoint", {"name": "vessel"})
+    contact = contact_attributes(body.material.friction, options)
+    for name, chosen in (("base", z <= low + RIGID_BASE * height), ("top", z >= high - RIGID_TOP * height)):
+        points = wall.vertices[chosen]
+        if len(points) >= 4 and np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) == 3:
+            hull = _hull(points)
+            add_mesh(assets, f"vessel:{name}", hull)
+            geom = {"name": f"vessel:{name}", "type": "mesh", "mesh": f"vessel:{name}", "rgba": ".5 .7 .85 1"}
+            SubElement(frame, "geom", {**geom, **contact})
+    shell_mass = _wall_mass(body)
+    shares = _area_shares(wall)
+    free = np.setdiff1d(np.arange(len(z)), pinned)
+    masses = shell_mass * shares
+    _add_core(frame, body, wall, masses, pinned, options)
+    _add_shell(frame, body, wall, pinned, shell_mass, contact, options)
+    masses = masses.copy()
+    masses[pinned] = 0.0
+    edges = np.vstack([wall.faces[:, [i, j]] for i, j in ((0, 1), (1, 2), (2, 0))])
+    spacing = float(np.median(np.linalg.norm(wall.vertices[edges[:, 0]] - wall.vertices[edges[:, 1]], axis=1)))
+    total = body.liquid.mass + shell_mass
+    return ObjectPart(
+        frame, wall.vertices[free], masses[free], spacing, total, T_world_object, "vessel", assets, np.arange(0)
+    )
+
+
+def _add_core(
+    frame: Element, body: Body, wall: Mesh, masses: Floats, pinned: NDArray[np.int64], options: LabOptions
+) -> None:
+    """Rigid ends and the still part of the liquid, and the pendulum that hangs in it."""
+    assert body.liquid is not None
+    ends = float(masses[pinned].sum())
+    parts: list[MassProperties] = [shell_mass_properties(wall, mass=max(ends, 1e-4))]
+    state = body.liquid_at()
+    if state is not None and state.volume > 0:
+        liquid = state.mass_properties(body.liquid.density)
+        bottom = float(wall.vertices[:, 2].min())
+        depth = max(2.0 * (float(liquid.centre[2]) - bottom), 1e-3)
+        radius = float(np.sqrt(state.volume / (np.pi * depth)))
+        moving = slosh(liquid.mass, radius, depth, gravity=max(float(np.linalg.norm(options.gravity)), 1e-3))
+        share = 1.0 - moving.mass / liquid.mass
+        if share > 1e-6:
+            still = MassProperties(share * liquid.mass, share * liquid.volume, liquid.centre, share * liquid.inertia)
+            parts.append(still)
+        pivot = np.asarray(liquid.centre) + np.array([0.0, 0.0, moving.length])
+        pendulum = SubElement(frame, "body", {"name": "liquid", "pos": numbers(pivot)})
+        for axis, name in (("1 0 0", "slosh_x"), ("0 1 0", "slosh_y")):
+            joint = {"name": name, "type": "hinge", "axis": axis, "damping": f"{moving.damping:.6g}"}
+            SubElement(pendulum, "joint", joint)
+        small = moving.mass * (0.1 * radius) ** 2
+        inertial = {"pos": numbers((0, 0, -moving.length)), "mass": f"{moving.mass:.9g}"}
+        SubElement(pendulum, "inertial", {**inertial, "diaginertia": numbers((small, small, small))})
+        look = {"type": "sphere", "size": f"{0.3 * radius:.6g}", "pos": numbers((0, 0, -moving.length))}
+        SubElement(pendulum, "geom", {**look, "contype": "0", "conaffinity": "0", "rgba": ".2 .4 1 1"})
+    core = combine(*parts)
+    I = core.inertia
+    full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+    inertial = {"pos": numbers(core.centre), "mass": f"{core.mass:.9g}", "fullinertia": numbers(full)}
+    SubElement(frame, "inertial", inertial)
+
+
+def _add_shell(
+    frame: Element,
+    body: Body,
+    wall: Mesh,
+    pinned: NDArray[np.int64],
+    mass: float,
+    contact: dict[str, str],
+    options: LabOptions,
+) -> None:
+    assert body.liquid is not None
+    flex = SubElement(
+        frame,
+        "flexcomp",
+        {
+            "name": FLEX,
+            "type": "direct",
+            "dim": "2",
+            "mass": f"{mass:.9g}",
+            "radius": f"{options.skin:g}",
+            "point": numbers(wall.vertices.ravel()),
+            "element": " ".join(str(int(i)) for i in wall.faces.ravel()),
+            "rgba": ".6 .8 .9 .7",
+        },
+    )
+    SubElement(flex, "pin", {"id": " ".join(str(int(i)) for i in pinned)})
+    elasticity = {
+        "young": f"{body.material.young:.9g}",
+        "poisson": f"{body.material.poisson:g}",
+        "thickness": f"{body.liquid.wall or WALL_THICKNESS:g}",
+        "damping": f"{options.damping:g}",
+        "elastic2d": "both",
+    }
+    SubElement(flex, "elasticity", elasticity)
+    SubElement(flex, "contact", {"selfcollide": "none", **contact, **OBJECT_BITS})
+
+
+def _coarse_wall(mesh: Mesh, limit: int) -> Mesh:
+    """The wall as an even shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers."""
+    return tetrahedra(mesh, nodes=limit).skin
+
+
+def _wall_mass(body: Body) -> float:
+    """A wall whose weight is neglected still needs some mass to be moved."""
+    return max(body.dry_mass, LEAST_WALL_MASS)
+
+
+def _area_shares(mesh: Mesh) -> Floats:
+    shares = np.zeros(len(mesh.vertices))
+    np.add.at(shares, mesh.faces.ravel(), np.repeat(mesh.face_areas / 3.0, 3))
+    return shares / shares.sum()
+
+
+def _hull(points: Floats) -> Mesh:
+    import trimesh
+
+    hull = trimesh.convex.convex_hull(points)
+    return Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), "hull")
