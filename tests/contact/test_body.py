@@ -128,14 +128,14 @@ def test_torus_pinched_on_its_tube(sections: tuple[int, int]) -> None:
     side = np.array([0.035, 0.0, 0.0])
     for depth, force in ((0.3, 0.40749), (0.75, 1.6485), (1.5, 4.7319)):
         check(squeeze(thing, [(side + 0.015 * Z, Z), (side - 0.015 * Z, -Z)], depth, 0.01), force)
-    # the same ring squeezed across: forces from benchmarks/reference_fem.py, "ring 35/15 across"
+    # the same ring squeezed across: forces from benchmarks/record/reference_fem.py, "ring 35/15 across"
     for depth, force in ((0.3, 0.28035), (0.75, 0.96491), (1.5, 2.42434)):
         check(squeeze(thing, opposed(X * 0.05, X), depth, 0.01), force)
 
 
 @pytest.mark.slow
 def test_bodies_not_in_the_table_against_the_reference_elements() -> None:
-    """benchmarks/reference_fem.py, refined by 1.15: cube of 40 mm between spheres r = 10 mm."""
+    """benchmarks/record/reference_fem.py, refined by 1.15: cube of 40 mm between spheres r = 10 mm."""
     box = trimesh.creation.box((0.04,) * 3)
     cube = PreparedObject.of(Mesh(box.vertices, box.faces), young=5e5, poisson=0.45)
     for depth, force in ((0.3, 0.45896), (0.75, 1.84560), (1.5, 5.27170)):
