@@ -40,6 +40,8 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
             on_elements += thing.body.displacement(load.corners, load.forces, thing.young)
         corners, weights = thing.embedding
         out = np.einsum("vk,vkx->vx", weights, on_elements[corners])
+        if thing.body.wall is not None:
+            return out
     pose = state.T_world_object
     for k, region in enumerate(state.regions):
         points = (region.p_world_cells - pose.translation) @ pose.rotation
@@ -70,10 +72,16 @@ def volume_change(thing: PreparedObject, state: ContactState) -> float:
 
     Exact for a linear elastic body in balance, without knowing its displacement (Betti, with a uniform dilatation
     as the
-    other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k.
+    other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k. Of a vessel, the change of what it holds: dV = f . C g.
     """
     if not isinstance(thing.surface, MeshSurface):
         return 0.0
+    if thing.body is not None and thing.body.wall is not None:
+        gained = sum(
+            float(load.forces.ravel() @ thing.body.wall.swelling.reshape(-1, 3)[load.corners].ravel())
+            for load in state.loads
+        )
+        return gained / thing.young / thing.volume
     pose = state.T_world_object
     work = 0.0
     resultant = np.zeros(3)

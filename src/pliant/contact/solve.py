@@ -288,7 +288,14 @@ def _region_warnings(
     thing: PreparedObject, pad: PadSurface, patch: Patch, f: Floats, radii: Floats, radius: float
 ) -> tuple[str, ...]:
     out: list[str] = []
-    if patch.spread is not None:
+    if thing.body is not None and thing.body.wall is not None:
+        wall = thing.body.wall.thickness
+        if patch.depth > wall:
+            out.append(
+                f"indentation {patch.depth * 1e3:.2g} mm is over the wall thickness {wall * 1e3:.2g} mm: "
+                "beyond linear, a wall dents further at less force"
+            )
+    elif patch.spread is not None:
         wall = patch.spread.thickness
         if wall > 0.0 and radius > _ROUGH * wall:
             out.append(
