@@ -32,7 +32,9 @@ def press(
         str, typer.Option(help="body: the whole object gives; halfspace: only what is near the pad.")
     ] = "body",
     fill: Annotated[float | None, typer.Option(help="Liquid in a vessel that is shut [m^3]; needs --wall.")] = None,
-    wall: Annotated[float | None, typer.Option(help="Wall thickness of a vessel [m]; open and empty without --fill.")] = None,
+    wall: Annotated[
+        float | None, typer.Option(help="Wall thickness of a vessel [m]; open and empty without --fill.")
+    ] = None,
     fixed: Annotated[bool, typer.Option("--fixed", help="Hold the object instead of letting it float.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

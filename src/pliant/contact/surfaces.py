@@ -276,9 +276,7 @@ class PreparedObject:
             from pliant.objects.shell import gas_stiffness, prepare_shell, with_contents
 
             stiffness = gas_stiffness(mesh, contents)
-            shell = prepare_shell(
-                mesh, poisson, wall, smooth=surface.smooth, edge=edge, cache=cache, progress=progress
-            )
+            shell = prepare_shell(mesh, poisson, wall, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)
             body = with_contents(shell, young, stiffness)
         elif model == "body":
             body = prepare_compliance(mesh, poisson, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)

@@ -55,6 +55,16 @@ class ShallowWall:
         i, j = cells // count, cells % count
         return np.asarray(self.table(count, dx, dy)[np.abs(i[:, None] - i), np.abs(j[:, None] - j)])
 
+    def deflection(self, at: Floats, forces: Floats, points: Floats) -> Floats:
+        """Deflection of points (k x 2) under forces at places ``at`` (m x 2) of the tangent plane, times E [N/m]."""
+        out = np.zeros(len(points))
+        for fx in (np.cos, np.sin):
+            for fy in (np.cos, np.sin):
+                spectrum = (fx(np.outer(at[:, 0], self.waves)).T * forces) @ fy(np.outer(at[:, 1], self.waves))
+                left = fx(np.outer(points[:, 0], self.waves)) @ (self.answer * spectrum)
+                out += np.einsum("vn,vn->v", left, fy(np.outer(points[:, 1], self.waves)))
+        return out
+
     def energy(self, forces: Floats, dx: float, dy: float) -> float:
         """f . G f over a square grid of forces that sum to 1, times E [1/m]."""
         count = len(forces)
@@ -83,7 +93,7 @@ def shallow_wall(body: Compliance, corners: Ints, weights: Floats, axes: Floats,
     box = max(_BOX * length, 6.0 * reach)
     step = 2.0 * np.pi / box
     modes = int(np.clip(np.ceil(_SHORTEST / (length * step)), *_MODES))
-    q = step * np.arange(modes + 1)
+    q = np.asarray(step * np.arange(modes + 1), dtype=np.float64)
     qx, qy = q[:, None] ** 2, q[None, :] ** 2
     square = qx + qy
     square[0, 0] = 1.0

@@ -36,9 +36,7 @@ def shell_matrices(points: Floats, faces: Ints, thickness: float, poisson: float
         areas: m [m^2].
     """
     frames, xy = _local(points, faces)
-    plane = (
-        np.array([[1.0, poisson, 0.0], [poisson, 1.0, 0.0], [0.0, 0.0, 0.5 * (1.0 - poisson)]]) / (1.0 - poisson**2)
-    )
+    plane = np.array([[1.0, poisson, 0.0], [poisson, 1.0, 0.0], [0.0, 0.0, 0.5 * (1.0 - poisson)]]) / (1.0 - poisson**2)
     d1, d2 = xy[:, 1] - xy[:, 0], xy[:, 2] - xy[:, 0]
     areas = 0.5 * (d1[:, 0] * d2[:, 1] - d1[:, 1] * d2[:, 0])
     local = np.zeros((len(faces), 3, 6, 3, 6))
