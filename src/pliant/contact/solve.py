@@ -25,6 +25,8 @@ _LARGE = 0.1
 """Indentation over thickness beyond which a linear material misleads."""
 _ROUGH = 0.25
 """Contact radius over thickness beyond which the body model is rough."""
+_WIDE = 0.8
+"""Contact radius over corner distance from which a thin wall's answer was not checked against anything."""
 
 
 def solve_contacts(
@@ -294,6 +296,11 @@ def _region_warnings(
             out.append(
                 f"indentation {patch.depth * 1e3:.2g} mm is over the wall thickness {wall * 1e3:.2g} mm: "
                 "beyond linear, a wall dents further at less force"
+            )
+        if radius > _WIDE * thing.body.edge:
+            out.append(
+                f"contact radius {radius * 1e3:.2g} mm spans the {thing.body.edge * 1e3:.2g} mm corners of a thin "
+                "wall: rough"
             )
     elif patch.spread is not None:
         wall = patch.spread.thickness
