@@ -4,8 +4,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from contact_bodies import pose_along
 
-from pliant.contact import PadSurface, PreparedObject, SphereSurface, press
+from pliant.contact import ContactStatus, PadSurface, PreparedObject, SphereSurface, press, settle
 from pliant.errors import LiquidError, OptionError
 from pliant.objects import Liquid, make_shape, mesh_volume
 from pliant.objects.compliance import Compliance
@@ -169,3 +170,22 @@ def test_a_squeezed_bottle_pushes_back_harder_with_depth_and_warns_beyond_its_wa
         warned.append(any("beyond linear" in warning for warning in result.warnings))
     assert (np.diff(forces) > 0).all() and forces[0] > 0
     assert warned == [False, False, False, False, True]
+
+
+def test_the_shown_dent_is_as_deep_as_reissner_says():
+    """The corners alone show about a third of it."""
+    result = _squeezed(_prepared(), 0.2 * WALL)
+    k = 4 * YOUNG * WALL**2 / ((RADIUS - WALL / 2) * np.sqrt(3 * (1 - POISSON**2)))
+    assert result.largest_displacement == pytest.approx(result.state.regions[0].normal_force / k, rel=0.15)
+
+
+def test_a_pinched_vessel_carries_its_weight_by_friction_and_slips_beyond():
+    thing = _prepared()
+    pads = [PadSurface(name, SphereSurface(PAD), friction=0.5) for name in ("left", "right")]
+    x = np.array([1.0, 0.0, 0.0])
+    poses = [pose_along(-s * x, s * x * (RADIUS + PAD - 0.2 * WALL)) for s in (1, -1)]
+    normal = settle(thing, pads, poses, load=[0, 0, -0.01, 0, 0, 0]).largest_force
+    held = settle(thing, pads, poses, load=[0, 0, -0.9 * normal, 0, 0, 0])
+    assert held.status is ContactStatus.SETTLED
+    assert sum(region.force for region in held.regions) == pytest.approx([0, 0, 0.9 * normal], abs=0.02 * normal)
+    assert settle(thing, pads, poses, load=[0, 0, -1.1 * normal, 0, 0, 0]).status is ContactStatus.SLIPS
