@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from contact_bodies import pose_along
 
-from pliant.contact import ContactStatus, PadSurface, PreparedObject, SphereSurface, press, settle
+from pliant.contact import ContactStatus, PadSurface, PlaneSurface, PreparedObject, SphereSurface, press, settle
 from pliant.errors import LiquidError, OptionError
 from pliant.objects import Liquid, make_shape, mesh_volume
 from pliant.objects.compliance import Compliance
@@ -189,3 +189,13 @@ def test_a_pinched_vessel_carries_its_weight_by_friction_and_slips_beyond():
     assert held.status is ContactStatus.SETTLED
     assert sum(region.force for region in held.regions) == pytest.approx([0, 0, 0.9 * normal], abs=0.02 * normal)
     assert settle(thing, pads, poses, load=[0, 0, -1.1 * normal, 0, 0, 0]).status is ContactStatus.SLIPS
+
+
+@pytest.mark.slow
+def test_a_can_between_plates_gets_an_answer_with_a_warning_never_a_silent_one():
+    can = PreparedObject.of(make_shape("cylinder"), young=2e9, poisson=0.4, wall=WALL, edge=0.012)
+    pads = [PadSurface(name, PlaneSurface()) for name in ("one", "other")]
+    for depth in (1e-4, 4e-4):
+        result = press(can, pads, [((0.03, 0, 0), None), ((-0.03, 0, 0), None)], depth)
+        assert all(np.isfinite(region.normal_force) for region in result.state.regions)
+        assert any("rough" in warning for warning in result.warnings)

@@ -90,8 +90,17 @@ def solve_contacts(
         refocus(patches, problem, answer, cells)
     assert problem is not None and answer is not None
     if pushed:
-        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench)
+        warnings = _doubts(thing, patches)
+        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench, warnings=warnings)
     return report(thing, pads, patches, problem, answer, start, pose, wrench)
+
+
+def _doubts(thing: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
+    """Why an object said to be pushed away may in truth stay."""
+    body = thing.body
+    if body is None or body.wall is None or all(patch.radii.max() <= _WIDE * body.edge for patch in patches):
+        return ()
+    return ("contacts wider than the corners of a thin wall: where their forces act is rough, it may in truth stay",)
 
 
 def find_patches(thing: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:

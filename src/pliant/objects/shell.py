@@ -18,7 +18,7 @@ from scipy.sparse import coo_matrix, csr_matrix, hstack
 from pliant.errors import LiquidError, MaterialError, MeshError, OptionError, Problem
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.compliance import Compliance, Wall
-from pliant.objects.elasticity import _determinate_supports
+from pliant.objects.elasticity import determinate_supports
 from pliant.objects.elimination import Elimination
 from pliant.objects.liquid import FULL, Liquid
 from pliant.objects.mass import mesh_volume
@@ -292,7 +292,7 @@ def _condense(
     weighted = mass.reshape(-1, 1) * rigid
     balance = np.linalg.inv(rigid.T @ weighted)
     on_translations = rigid.reshape(count, 6, 6)[:, :3].reshape(-1, 6)
-    held = [6 * (row // 3) + row % 3 for row in _determinate_supports(points, on_translations)]
+    held = [6 * (row // 3) + row % 3 for row in determinate_supports(points, on_translations)]
     stiffness = float(np.einsum("eii->", matrices)) / (6 * count)
     factor = Elimination(
         matrices,
