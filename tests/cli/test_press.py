@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -73,3 +74,20 @@ def test_one_pad_on_a_free_object_is_an_honest_no() -> None:
 def test_broken_questions_name_what_is_allowed(change: list[str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         CliRunner().invoke(app, [*RUN, *change], catch_exceptions=False)
+
+
+@pytest.mark.slow
+def test_a_vessel_is_pressed_as_a_shell_and_warns_beyond_its_wall() -> None:
+    run = ["sphere:0.03", "--young", "2e6", "--poisson", "0.3", "--wall", "5e-4", "--pad", "sphere:0.01", *PLACES]
+
+    def answer(*more: str) -> dict[str, Any]:
+        result = CliRunner().invoke(app, [*run, *more, "--json"], catch_exceptions=False)
+        assert result.exit_code == 0
+        return json.loads(result.stdout)
+
+    empty = answer("--depth", "2e-4")
+    shut = answer("--depth", "2e-4", "--fill", "1e-4")
+    deep = answer("--depth", "1e-3")
+    assert 0 < empty["contacts"][0]["normal_force_n"] < shut["contacts"][0]["normal_force_n"]
+    assert not empty["warnings"]
+    assert any("over the wall thickness" in warning for warning in deep["warnings"])

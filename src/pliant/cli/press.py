@@ -31,8 +31,10 @@ def press(
     model: Annotated[
         str, typer.Option(help="body: the whole object gives; halfspace: only what is near the pad.")
     ] = "body",
-    fill: Annotated[float | None, typer.Option(help="Liquid in a vessel [m^3]; needs --wall.")] = None,
-    wall: Annotated[float | None, typer.Option(help="Wall thickness of a vessel [m].")] = None,
+    fill: Annotated[float | None, typer.Option(help="Liquid in a vessel that is shut [m^3]; needs --wall.")] = None,
+    wall: Annotated[
+        float | None, typer.Option(help="Wall thickness of a vessel [m]; open and empty without --fill.")
+    ] = None,
     fixed: Annotated[bool, typer.Option("--fixed", help="Hold the object instead of letting it float.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -48,6 +50,9 @@ def press(
 
         pliant press ring.stl --young 5e5 --poisson 0.4 --pad sphere:0.01 --contact .05,0,0 --contact=-.05,0,0
         --depth 1e-3
+
+        pliant press bottle --young 2e9 --poisson 0.4 --wall 4e-4 --fill 2e-4 --pad sphere:0.01 --contact .03,0,.07
+        --contact=-.03,0,.07 --depth 4e-4
     """
     import numpy as np
 
@@ -88,12 +93,12 @@ def _prepare(
 
     if fill is not None and wall is None:
         raise OptionError("--fill", "needs --wall, the thickness of the vessel's wall [m]")
-    if wall is not None:
-        raise OptionError(
-            "--wall",
-            "thin-walled vessels are not pressed yet: the shell model is missing; leave --wall out for a solid",
-        )
-    return kind.of(shape, young=young, poisson=poisson, model=model, progress=report)
+    if wall is None:
+        return kind.of(shape, young=young, poisson=poisson, model=model, progress=report)
+    from pliant.objects import Liquid
+
+    contents = None if fill is None else Liquid(fill, wall=wall)
+    return kind.of(shape, young=young, poisson=poisson, model=model, wall=wall, contents=contents, progress=report)
 
 
 def _mesh(text: str) -> tuple[Mesh, list[str]]:

@@ -17,9 +17,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pliant.contact.pressure import compiled_love_table
+from pliant.contact.wall import ShallowWall, shallow_wall
 from pliant.objects.compliance import Compliance
 
-__all__ = ["Footprint", "Resolved", "cross_block", "cross_compliance", "footprint", "resolve"]
+__all__ = ["Footprint", "Resolved", "cross_block", "cross_compliance", "fine_dent", "footprint", "resolve"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,12 +40,16 @@ class Footprint:
         weights: k shares, sum 1.
         halfspace: mean normal displacement of a half-space with E* = 1 under the same (projected) traction [1/m].
         thickness: material behind it, averaged over the shares [m].
+        shallow: for a vessel, the wall's local kernel.
+        dent: its mean normal displacement under the same traction, times E [1/m].
     """
 
     corners: Ints
     weights: Floats
     halfspace: float
     thickness: float
+    shallow: ShallowWall | None = None
+    dent: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +67,16 @@ class Resolved:
     rough: Floats
 
 
-def footprint(body: Compliance, origin: Floats, axes: Floats, radii: Floats) -> Footprint | None:
+def footprint(
+    body: Compliance, origin: Floats, axes: Floats, radii: Floats, shallow: ShallowWall | None = None
+) -> Footprint | None:
     """Spread a unit force over the ellipse with the given half axes (at least one element edge each) about ``origin``.
 
     Args:
         origin: centre, in the object's frame [m].
         axes: rows: the ellipse's x and y, and the outward normal.
         radii: half axes [m].
+        shallow: the wall's kernel of a footprint at the same place, to be used here too.
 
     Returns:
         None if no part of the surface lies under the ellipse.
@@ -84,12 +92,61 @@ def footprint(body: Compliance, origin: Floats, axes: Floats, radii: Floats) -> 
     traction = shares.astype(np.float32) @ body.inverse_mass[corners]
     half = radii + _TAIL * body.edge
     owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
+    if body.wall is not None:
+        # a shell has no half-space in it; what its corners see of the wall's own dent is taken out instead
+        shallow = shallow or shallow_wall(body, corners, shares, axes, float(half.max()))
+        forces = _grid_forces(body, owner, bary, stretch, traction)
+        dent = shallow.energy(forces.reshape(_GRID, _GRID), *(2.0 * half / _GRID))
+        return Footprint(corners, shares, 0.0, body.wall.thickness, shallow, dent)
     energy = _halfspace_energy(half, _GRID, body.faces, owner, bary, stretch, traction)
     # infinite thickness (a ray that found no way out) says nothing about the wall
     wall = body.thickness[corners]
     known = np.isfinite(wall)
     share = float(shares[known].sum())
     return Footprint(corners, shares, energy, float(wall[known] @ shares[known]) / share if share > 0.0 else np.inf)
+
+
+def _grid_forces(body: Compliance, owner: Ints, bary: Floats, stretch: Floats, traction: NDArray[np.float32]) -> Floats:
+    """Forces of the grid's cells under the traction given at the corners, total 1."""
+    shares = np.column_stack([1.0 - bary.sum(axis=1), bary])
+    value = np.einsum("ck,ck->c", shares, traction[body.faces[owner]])
+    force = np.where(owner >= 0, value * stretch, 0.0)
+    return np.asarray(force / force.sum())
+
+
+def fine_dent(
+    body: Compliance,
+    origin: Floats,
+    axes: Floats,
+    load: tuple[Ints, Floats, Floats],
+    cells: tuple[Floats, Floats],
+    points: Floats,
+) -> tuple[Ints, Floats]:
+    """The part of a vessel's dent that is finer than its corners.
+
+    Args:
+        origin, axes: of the contact, in the object's frame.
+        load: corners, shares and half axes of the force as the corners see it.
+        cells: places (k x 3) and forces [N] of the contact's cells.
+        points: n x 3 where it is wanted.
+
+    Returns:
+        numbers: of the points that it moves.
+        inward: how far, along the inward normal, times E [N/m].
+    """
+    corners, shares, radii = load
+    half = radii + _TAIL * body.edge
+    centres, reach = body.patch_reach
+    owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
+    traction = shares.astype(np.float32) @ body.inverse_mass[corners]
+    seen = _grid_forces(body, owner, bary, stretch, traction) * cells[1].sum()
+    steps = (np.arange(_GRID) + 0.5) * 2.0 / _GRID - 1.0
+    x, y = np.meshgrid(steps * half[0], steps * half[1], indexing="ij")
+    local = (points - origin) @ axes.T
+    near = np.flatnonzero((np.abs(local[:, :2]) < half).all(axis=1) & (np.abs(local[:, 2]) < half.max()))
+    at = np.concatenate([((cells[0] - origin) @ axes.T)[:, :2], np.column_stack([x.ravel(), y.ravel()])])
+    shallow = shallow_wall(body, corners, shares, axes, float(half.max()))
+    return near, shallow.deflection(at, np.concatenate([cells[1], -seen]), local[near, :2])
 
 
 def resolve(

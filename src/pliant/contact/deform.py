@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.contact.coupling import fine_dent
 from pliant.contact.region import ContactState, SurfaceLoad
 from pliant.contact.surfaces import MeshSurface, PreparedObject
 from pliant.errors import OptionError
@@ -23,7 +24,9 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
     """Displacement of every vertex of the object's mesh, in the object's frame, rigid motion left out [m].
 
     The finite elements give the body's share, ``u = C sum_A F_A b_A``; under and around small contacts the half-space
-    adds what they are too coarse to show. The half-space model alone adds up Boussinesq's solutions, and moves
+    adds what they are too coarse to show; of a vessel it is the wall's own dent, and the vertices stand for the
+    middle of
+    the wall. The half-space model alone adds up Boussinesq's solutions, and moves
     what lies
     far away so that the volume is kept.
 
@@ -40,6 +43,8 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
             on_elements += thing.body.displacement(load.corners, load.forces, thing.young)
         corners, weights = thing.embedding
         out = np.einsum("vk,vkx->vx", weights, on_elements[corners])
+        if thing.body.wall is not None:
+            return out + _dents(thing, state)
     pose = state.T_world_object
     for k, region in enumerate(state.regions):
         points = (region.p_world_cells - pose.translation) @ pose.rotation
@@ -58,6 +63,28 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
     return _keep_volume(thing, out) if thing.body is None else out
 
 
+def _dents(thing: PreparedObject, state: ContactState) -> Floats:
+    """What the dents of a vessel's wall are finer than its corners show [m]."""
+    assert thing.body is not None and isinstance(thing.surface, MeshSurface)
+    vertices = thing.surface.smooth.mesh.vertices
+    out = np.zeros_like(vertices)
+    pose = state.T_world_object
+    for region, load in zip(state.regions, state.loads, strict=False):
+        if not load.radii.any():
+            continue  # so large that the corners show it
+        turn = pose.rotation.T @ region.T_world_contact.rotation
+        axes = np.array([turn[:, 1], turn[:, 0], -turn[:, 2]])
+        shares = load.forces @ axes[2]
+        cells = (region.p_world_cells - pose.translation) @ pose.rotation, region.pressures * region.cell_area
+        origin = pose.rotation.T @ (region.centre - pose.translation)
+        near, inward = fine_dent(
+            thing.body, origin, axes, (load.corners, shares / shares.sum(), load.radii), cells, vertices
+        )
+        facing = thing.vertex_normals[near] @ axes[2] > 0.2
+        out[near[facing]] -= inward[facing, None] / thing.young * axes[2]
+    return out
+
+
 def deformed_vertices(thing: PreparedObject, state: ContactState) -> Floats:
     """Displaced vertices of the object's mesh, in the object's frame [m]."""
     if not isinstance(thing.surface, MeshSurface):
@@ -70,10 +97,16 @@ def volume_change(thing: PreparedObject, state: ContactState) -> float:
 
     Exact for a linear elastic body in balance, without knowing its displacement (Betti, with a uniform dilatation
     as the
-    other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k.
+    other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k. Of a vessel, the change of what it holds: dV = f . C g.
     """
     if not isinstance(thing.surface, MeshSurface):
         return 0.0
+    if thing.body is not None and thing.body.wall is not None:
+        gained = sum(
+            float(load.forces.ravel() @ thing.body.wall.swelling.reshape(-1, 3)[load.corners].ravel())
+            for load in state.loads
+        )
+        return gained / thing.young / thing.volume
     pose = state.T_world_object
     work = 0.0
     resultant = np.zeros(3)

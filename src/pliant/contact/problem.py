@@ -105,7 +105,7 @@ def assemble(
         for b in range(len(patches)):
             compliance[ends[a] : ends[a + 1], ends[b] : ends[b + 1]] = coupling[a, b]
     at = 0
-    loves = []
+    loves, dents = [], []
     for patch, size in zip(patches, sizes, strict=True):
         dx, dy = 2.0 * patch.half / count
         local = np.empty((size, size))
@@ -119,9 +119,19 @@ def assemble(
         )
         compliance[at : at + size, at : at + size] += local
         loves.append(local)
+        dents.append(_dent(thing, patch, count))
+        if dents[-1] is not None:
+            compliance[at : at + size, at : at + size] += dents[-1]
         at += size
-    _resolve_large(thing, pads, patches, compliance, loves, block, count)
+    _resolve_large(thing, pads, patches, compliance, loves, dents, block, count)
     return Problem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
+
+
+def _dent(thing: PreparedObject, patch: Patch, count: int) -> Floats | None:
+    """What a vessel's wall adds to the half-space between the cells of a patch [m/N]."""
+    if patch.spread is None or patch.spread.shallow is None:
+        return None
+    return patch.spread.shallow.matrix(patch.cells, count, *(2.0 * patch.half / count)) / thing.young
 
 
 def _half_space_constants(thing: PreparedObject, pad: PadSurface) -> tuple[float, float, float]:
@@ -208,7 +218,8 @@ def _place_footprints(body: Compliance, patch: Patch, least: float) -> None:
     patch.wider = patch.spread
     if (patch.radii < least).any():
         wider = np.where(patch.radii < least, np.sqrt(2.0) * least, patch.radii)
-        patch.wider = footprint(body, patch.origin, patch.axes, wider)
+        shallow = None if patch.spread is None else patch.spread.shallow
+        patch.wider = footprint(body, patch.origin, patch.axes, wider, shallow)
 
 
 def _coupling(thing: PreparedObject, patches: list[Patch], spreads: list[Footprint | None]) -> Floats:
@@ -224,7 +235,7 @@ def _coupling(thing: PreparedObject, patches: list[Patch], spreads: list[Footpri
             na, nb = -pa.axes[2], -pb.axes[2]
             value = cross_compliance(body.matrix, sa.corners, sa.weights, na, sb.corners, sb.weights, nb) / thing.young
             if a == b:
-                value -= (1.0 - stiffening(body, pa.radii)) * sa.halfspace * thing.compliance
+                value -= (1.0 - stiffening(body, pa.radii)) * sa.halfspace * thing.compliance + sa.dent / thing.young
             out[a, b] = out[b, a] = value
     return out
 
@@ -235,6 +246,7 @@ def _resolve_large(
     patches: list[Patch],
     compliance: Floats,
     loves: list[Floats],
+    dents: list[Floats | None],
     block: Ints,
     count: int,
 ) -> None:
@@ -266,8 +278,12 @@ def _resolve_large(
             place = np.ix_(at[a], at[b])
             if a == b:
                 mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
-                local = loves[a]
-                value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
+                local, dent = loves[a], dents[a]
+                if dent is not None:
+                    # shell elements hold nothing of the half-space, and of the dent what the corners can show
+                    value += local + 0.01 * dent + 0.99 * (ra.rough @ dent @ ra.rough)
+                else:
+                    value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
             share = min(shares[a], shares[b]) if rb is not None else shares[a]
             compliance[place] += share * (value - compliance[place])
             if a != b:

@@ -25,6 +25,8 @@ _LARGE = 0.1
 """Indentation over thickness beyond which a linear material misleads."""
 _ROUGH = 0.25
 """Contact radius over thickness beyond which the body model is rough."""
+_WIDE = 0.8
+"""Contact radius over corner distance from which a thin wall's answer was not checked against anything."""
 
 
 def solve_contacts(
@@ -88,8 +90,17 @@ def solve_contacts(
         refocus(patches, problem, answer, cells)
     assert problem is not None and answer is not None
     if pushed:
-        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench)
+        warnings = _doubts(thing, patches)
+        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench, warnings=warnings)
     return report(thing, pads, patches, problem, answer, start, pose, wrench)
+
+
+def _doubts(thing: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
+    """Why an object said to be pushed away may in truth stay."""
+    body = thing.body
+    if body is None or body.wall is None or all(patch.radii.max() <= _WIDE * body.edge for patch in patches):
+        return ()
+    return ("contacts wider than the corners of a thin wall: where their forces act is rough, it may in truth stay",)
 
 
 def find_patches(thing: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:
@@ -288,7 +299,19 @@ def _region_warnings(
     thing: PreparedObject, pad: PadSurface, patch: Patch, f: Floats, radii: Floats, radius: float
 ) -> tuple[str, ...]:
     out: list[str] = []
-    if patch.spread is not None:
+    if thing.body is not None and thing.body.wall is not None:
+        wall = thing.body.wall.thickness
+        if patch.depth > wall:
+            out.append(
+                f"indentation {patch.depth * 1e3:.2g} mm is over the wall thickness {wall * 1e3:.2g} mm: "
+                "beyond linear, a wall dents further at less force"
+            )
+        if radius > _WIDE * thing.body.edge:
+            out.append(
+                f"contact radius {radius * 1e3:.2g} mm spans the {thing.body.edge * 1e3:.2g} mm corners of a thin "
+                "wall: rough"
+            )
+    elif patch.spread is not None:
         wall = patch.spread.thickness
         if wall > 0.0 and radius > _ROUGH * wall:
             out.append(

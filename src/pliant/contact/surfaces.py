@@ -14,6 +14,7 @@ from pliant.contact.distance import DistanceField, distance_field
 from pliant.contact.gap import plane_heights, raster, sphere_heights
 from pliant.errors import MaterialError, OptionError
 from pliant.objects.compliance import Compliance, prepare_compliance
+from pliant.objects.liquid import Liquid
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
 
@@ -237,23 +238,47 @@ class PreparedObject:
         poisson: float,
         model: Model = "body",
         edge: float | None = None,
+        wall: float | None = None,
+        contents: Liquid | None = None,
         cache: bool = True,
         progress: Callable[[str, float], None] | None = None,
     ) -> PreparedObject:
         """Prepare a closed mesh [m]; the ``body`` model takes seconds the first time and is then found in the cache.
 
+        Args:
+            mesh: the outer surface.
+            young, poisson: elastic constants of the material; of a vessel, of its wall.
+            model: the whole body gives, or only what is near the pads.
+            edge: of the elements at the surface [m].
+            wall: thickness [m] of a thin-walled vessel; a solid if left out.
+            contents: what is in the vessel; open if left out. A sealed one is stiffened by its gas and liquid.
+
         Raises:
             MaterialError: elastic constants outside physics.
             MeshError: the surface cannot be filled with tetrahedra.
+            OptionError: a wall that is no thin shell, or contents without a wall.
+            LiquidError: more liquid than the vessel holds.
         """
         if model not in ("body", "halfspace"):
             raise OptionError("model", f"no model '{model}'; there are: body, halfspace")
         _check_elastic("object", young, poisson)
+        if wall is None and contents is not None:
+            wall = contents.wall
+            if wall is None:
+                raise OptionError("contents", "a vessel's contents need its wall thickness")
+        if wall is not None and model != "body":
+            raise OptionError("wall", "a thin wall is no half-space; use the model 'body'")
         if np.isinf(young):
-            model = "halfspace"
+            model, wall = "halfspace", None
         surface = MeshSurface.of(mesh)
         body = None
-        if model == "body":
+        if wall is not None:
+            from pliant.objects.shell import gas_stiffness, prepare_shell, with_contents
+
+            stiffness = gas_stiffness(mesh, contents)
+            shell = prepare_shell(mesh, poisson, wall, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)
+            body = with_contents(shell, young, stiffness)
+        elif model == "body":
             body = prepare_compliance(mesh, poisson, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)
         return PreparedObject(surface, young, poisson, body)
 

@@ -15,7 +15,7 @@ from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
 
-__all__ = ["Compliance", "prepare_compliance"]
+__all__ = ["Compliance", "Wall", "prepare_compliance"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +28,23 @@ _THIN = 0.3
 """Edge length wanted, in parts of the wall, so that footprints stay small against it."""
 _POISSON_FEM = 0.49
 """Above this quadratic tetrahedra stiffen; compliance is computed here instead and the difference stays below 2 %."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """What a thin-walled vessel's compliance has beside that of a solid.   (SPEC 6.2, vessels)
+
+    Args:
+        thickness: of the wall [m].
+        curvature: n x 3 x 3 curvature of the surface at each corner, positive where it is convex [1/m].
+        swelling: 3n volume gained for forces on corners, contents included, times E [m^2 N/N]: C g.
+        give: volume gained per pressure inside, without contents, times E [m^3]: g . C g.
+    """
+
+    thickness: float
+    curvature: Floats
+    swelling: Floats
+    give: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +61,7 @@ class Compliance:
         thickness: n material behind each corner [m].
         edge: mean edge length [m].
         notes: what is rough about it, for the reader.
+        wall: present if it is a thin-walled vessel; thickness is then that of the wall everywhere.
     """
 
     poisson: float
@@ -55,6 +73,7 @@ class Compliance:
     thickness: Floats
     edge: float
     notes: tuple[str, ...] = ()
+    wall: Wall | None = None
 
     @cached_property
     def patch_reach(self) -> tuple[Floats, Floats]:

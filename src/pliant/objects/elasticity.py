@@ -23,7 +23,7 @@ from pliant.objects.elimination import Elimination
 from pliant.objects.smooth import sectors
 from pliant.objects.tetrahedra import Tetrahedra, shape_gradients
 
-__all__ = ["surface_compliance"]
+__all__ = ["determinate_supports", "surface_compliance"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,7 +62,7 @@ def surface_compliance(
     balance = np.linalg.inv(rigid.T @ weighted)
     stiffness = float(np.einsum("eii->", matrices)) / size
     report = progress or (lambda _fraction: None)
-    held = _determinate_supports(tets.nodes[: tets.corners], rigid)
+    held = determinate_supports(tets.nodes[: tets.corners], rigid)
     factor = Elimination(
         matrices,
         tets.elements,
@@ -100,7 +100,7 @@ def _rigid_motions(points: Floats) -> Floats:
     return out
 
 
-def _determinate_supports(corners: Floats, rigid: Floats) -> list[int]:
+def determinate_supports(corners: Floats, rigid: Floats) -> list[int]:
     """Six unknowns at three far-apart corners that hold the body without straining it.
 
     Loads that balance leave such supports unloaded, so springs of any stiffness there do not change the answer.
