@@ -1,8 +1,10 @@
-"""Heights of two smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
+"""Heights of smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
 
 A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
 surface
 faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
+
+Everything here is compiled and called from compiled code only; ``measure`` and ``deepest`` are the doors for Python.
 """
 
 from __future__ import annotations
@@ -13,28 +15,95 @@ from numpy.typing import NDArray
 
 from pliant.objects.smooth import blend_weights, blended
 
-__all__ = ["components", "plane_heights", "raster", "sphere_heights"]
+__all__ = ["MESH", "PLANE", "SPHERE", "Shape", "components", "faces_near", "heights", "penetrations"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Shape = tuple[int, float, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats]
+"""A surface as compiled code takes it: kind, radius, vertices, faces, face normals, corners of the quadrics, quadrics,
+face sizes, centres and reaches of the faces."""
+MESH, SPHERE, PLANE = 0, 1, 2
 
 
 @njit(cache=True)
-def raster(
+def faces_near(shape: Shape, origin: Floats, distance: float) -> Ints:
+    """Faces that may come closer to a point than this [m], in rising order; spheres and planes have none."""
+    _, _, _, faces, _, _, _, sizes, centres, reach = shape
+    out = np.empty(len(faces), dtype=np.int64)
+    found = 0
+    for f in range(len(faces)):
+        far = distance + reach[f] + 0.5 * sizes[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
+            out[found] = f
+            found += 1
+    return out[:found]
+
+
+@njit(cache=True)
+def heights(
+    shape: Shape, near: Ints, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float
+) -> tuple[Floats, Floats, Ints]:
+    """Heights (NaN: none), slopes and owning faces (-1: none) over a grid in the contact frame; see ``_raster``.
+
+    Args:
+        near: all faces within the grid's half diagonal plus ``window`` of the origin, from ``faces_near``.
+    """
+    cells = count * count
+    z, slope, owner = np.empty(cells), np.empty((cells, 2)), np.empty(cells, dtype=np.int64)
+    if shape[0] == MESH:
+        _raster(origin, axes, half, count, facing, window, shape, near, z, slope, owner)
+        return z, slope, owner
+    if shape[0] == SPHERE:
+        _sphere_heights(origin, axes, half, count, facing, shape[1], z, slope)
+    else:
+        _plane_heights(origin, axes, half, count, facing, z, slope)
+    for cell in range(cells):
+        owner[cell] = -1 if np.isnan(z[cell]) else 0
+    return z, slope, owner
+
+
+@njit(cache=True)
+def penetrations(
+    target: Shape,
+    pad: Shape,
+    near: Ints,
+    pad_near: Ints,
+    rotation: Floats,
+    translation: Floats,
+    origin: Floats,
+    axes: Floats,
+    half: Floats,
+    count: int,
+    window: float,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Ints]:
+    """Penetration over a grid (NaN: no pair of surfaces there); heights and slopes of object and pad, the pad's faces.
+
+    Args:
+        rotation, translation: pose of the pad's frame in the object's.
+        origin, axes: the contact frame, in the object's frame.
+    """
+    z, slope, _ = heights(target, near, origin, axes, half, count, 1.0, window)
+    local, turned = np.zeros(3), np.zeros((3, 3))
+    for j in range(3):
+        for m in range(3):
+            local[j] += (origin[m] - translation[m]) * rotation[m, j]
+            for k in range(3):
+                turned[k, j] += axes[k, m] * rotation[m, j]
+    pad_z, pad_slope, owner = heights(pad, pad_near, local, turned, half, count, -1.0, window)
+    return z - pad_z, z, slope, pad_z, pad_slope, owner
+
+
+@njit(cache=True)
+def _raster(
     origin: Floats,
     axes: Floats,
     half: Floats,
     count: int,
     facing: float,
     window: float,
-    vertices: Floats,
-    faces: Ints,
-    face_normals: Floats,
-    corners: Ints,
-    quadrics: Floats,
-    sizes: Floats,
-    centres: Floats,
-    reach: Floats,
+    shape: Shape,
+    near: Ints,
     z: Floats,
     slope: Floats,
     owner: Ints,
@@ -51,6 +120,7 @@ def raster(
         slope: count^2 x 2 dz/dx, dz/dy, written.
         owner: face under every cell or -1, written.
     """
+    _, _, vertices, faces, face_normals, corners, quadrics, sizes, centres, reach = shape
     z[:] = np.nan
     owner[:] = -1
     radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
@@ -58,7 +128,7 @@ def raster(
     local = np.empty((3, 3))
     best = np.full(len(z), np.inf)
     bary = np.empty((len(z), 2))
-    for f in range(len(faces)):
+    for f in near:
         far = radius + window + reach[f] + 0.5 * sizes[f]
         d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
         if d0 * d0 + d1 * d1 + d2 * d2 > far * far:
@@ -137,7 +207,7 @@ def raster(
 
 
 @njit(cache=True)
-def sphere_heights(
+def _sphere_heights(
     origin: Floats, axes: Floats, half: Floats, count: int, facing: float, radius: float, z: Floats, slope: Floats
 ) -> None:
     """Heights of the sphere of this radius about the surface's own origin, on the side that faces the right way."""
@@ -160,7 +230,7 @@ def sphere_heights(
 
 
 @njit(cache=True)
-def plane_heights(
+def _plane_heights(
     origin: Floats, axes: Floats, half: Floats, count: int, facing: float, z: Floats, slope: Floats
 ) -> None:
     """Heights of the plane z = 0 of the surface's own frame, whose outward normal is that frame's z."""

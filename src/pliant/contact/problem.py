@@ -9,8 +9,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from pliant.contact.coupling import Footprint, Resolved, cross_block, cross_compliance, footprint, resolve
-from pliant.contact.detection import Overlap, cross, grid, interface_slope, local_penetration
-from pliant.contact.gap import components
+from pliant.contact.detection import Overlap, cross
+from pliant.contact.measure import measure
 from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.objects.compliance import Compliance
@@ -134,39 +134,22 @@ def _half_space_constants(thing: PreparedObject, pad: PadSurface) -> tuple[float
 
 
 def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
-    pen, mine, theirs = local_penetration(
-        thing.surface, pad.surface, T_object_pad, patch.origin, patch.axes, patch.half, count, 2.0 * abs(patch.depth)
-    )
-    patch.cell_area = float(np.prod(2.0 * patch.half / count))
-    valid = ~np.isnan(pen)
-    if not valid.any():
-        patch.cells = np.zeros(0, dtype=np.int64)
-        patch.penetration = np.zeros(0)
-        patch.xy, patch.slope, patch.tilt = np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 2))
-        patch.height, patch.owner = np.zeros(0), np.zeros(0, dtype=np.int64)
-        patch.depth = 0.0
-        return
-    seed = int(np.nanargmax(pen))
-    patch.depth = float(pen[seed])
-    if patch.depth > 0.0:
-        over = valid & (pen > 0.0)
-        main = components(over, count, seed)
-        # what overlaps elsewhere in this window is another region's business
-        valid &= ~(over & ~main)
-    cells = np.flatnonzero(valid & (pen > patch.depth - 1.5 * abs(patch.depth) - 1e-12))
-    patch.cells = cells
-    patch.penetration = pen[cells]
-    patch.xy = grid(patch.half, count)[cells]
-    weight = np.where(valid, np.maximum(np.nan_to_num(pen), 0.0), 0.0)
-    total_weight = float(weight.sum())
-    weight = weight / total_weight if total_weight > 0.0 else valid / valid.sum()
-    patch.slope = interface_slope(mine, theirs, weight)[cells]
-    patch.height = 0.5 * (mine.z + theirs.z)[cells]
-    patch.owner = theirs.owner[cells]
     # the stiffer body shapes the interface
     total = thing.compliance + pad.compliance
     share = thing.compliance / total if total > 0.0 else 0.5
-    patch.tilt = (share * theirs.slope + (1.0 - share) * mine.slope)[cells]
+    patch.cell_area = float(4.0 * patch.half[0] * patch.half[1] / count**2)
+    patch.depth, patch.cells, patch.penetration, patch.xy, patch.slope, patch.tilt, patch.height, patch.owner = measure(
+        thing.surface.shape,
+        pad.surface.shape,
+        T_object_pad.rotation,
+        T_object_pad.translation,
+        patch.origin,
+        patch.axes,
+        patch.half,
+        count,
+        2.0 * abs(patch.depth),
+        share,
+    )
 
 
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
