@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pliant.contact.distance import Probe, distance_at
-from pliant.contact.gap import PLANE, Shape, components, faces_near, penetrations
+from pliant.contact.distance import Probe, field_value
+from pliant.contact.gap import MESH, PLANE, SPHERE, Shape, components, faces_near, faces_nearer, penetrations
 
 __all__ = ["candidates", "least_distance", "search"]
 
@@ -47,10 +47,12 @@ def candidates(
     Returns:
         The row after the last one written.
     """
-    kind, low, high = probe[0], probe[5], probe[6]
+    kind, radius, values, corner, step, low, high = probe
+    turn, shift = _there(rotation, translation, back)
     p, n = np.empty(3), np.empty(3)
     for i in range(len(points)):
-        _carry(points, i, rotation, translation, back, p)
+        for k in range(3):
+            p[k] = shift[k] + turn[k, 0] * points[i, 0] + turn[k, 1] * points[i, 1] + turn[k, 2] * points[i, 2]
         if kind == PLANE:
             if not p[2] < margin:
                 continue
@@ -60,7 +62,11 @@ def candidates(
             and low[2] - margin < p[2] < high[2] + margin
         ):
             continue
-        s = distance_at(probe, p[0], p[1], p[2])
+        s = p[2]
+        if kind == MESH:
+            s = field_value(p[0], p[1], p[2], values, corner, step)
+        elif kind == SPHERE:
+            s = np.sqrt(p[0] ** 2 + p[1] ** 2 + p[2] ** 2) - radius
         if not s < margin:
             continue
         for k in range(3):
@@ -79,27 +85,41 @@ def candidates(
 @njit(cache=True)
 def least_distance(points: Floats, rotation: Floats, translation: Floats, probe: Probe, back: bool) -> float:
     """Smallest signed distance of one body's surface points from the other body [m]; arguments as ``candidates``."""
-    p = np.empty(3)
+    kind, radius, values, corner, step, low, high = probe
+    turn, shift = _there(rotation, translation, back)
     least = np.inf
     for i in range(len(points)):
-        _carry(points, i, rotation, translation, back, p)
-        least = min(least, distance_at(probe, p[0], p[1], p[2]))
+        x = shift[0] + turn[0, 0] * points[i, 0] + turn[0, 1] * points[i, 1] + turn[0, 2] * points[i, 2]
+        y = shift[1] + turn[1, 0] * points[i, 0] + turn[1, 1] * points[i, 1] + turn[1, 2] * points[i, 2]
+        z = shift[2] + turn[2, 0] * points[i, 0] + turn[2, 1] * points[i, 1] + turn[2, 2] * points[i, 2]
+        if kind == MESH:
+            # a point is no nearer to the surface than to the box around it
+            dx = max(low[0] - x, x - high[0], 0.0)
+            dy = max(low[1] - y, y - high[1], 0.0)
+            dz = max(low[2] - z, z - high[2], 0.0)
+            box = dx * dx + dy * dy + dz * dz
+            if least > 0.0 and box >= least * least:
+                continue
+            value = field_value(x, y, z, values, corner, step)
+            least = min(least, max(value, np.sqrt(box)) if box > 0.0 else value)
+        elif kind == SPHERE:
+            least = min(least, np.sqrt(x * x + y * y + z * z) - radius)
+        else:
+            least = min(least, z)
     return least
 
 
 @njit(cache=True)
-def _carry(points: Floats, i: int, rotation: Floats, translation: Floats, back: bool, out: Floats) -> None:
-    """Point i in the other body's frame."""
+def _there(rotation: Floats, translation: Floats, back: bool) -> tuple[Floats, Floats]:
+    """Rotation and translation that carry one body's points into the other's frame."""
     if back:
-        for k in range(3):
-            out[k] = translation[k]
-            for m in range(3):
-                out[k] += rotation[k, m] * points[i, m]
-    else:
-        for k in range(3):
-            out[k] = 0.0
-            for m in range(3):
-                out[k] += rotation[m, k] * (points[i, m] - translation[m])
+        return rotation.copy(), translation.copy()
+    turn, shift = np.empty((3, 3)), np.zeros(3)
+    for k in range(3):
+        for m in range(3):
+            turn[k, m] = rotation[m, k]
+            shift[k] -= rotation[m, k] * translation[m]
+    return turn, shift
 
 
 @njit(cache=True)
@@ -112,6 +132,7 @@ def search(
     spread: float,
     near: float,
     seeds: int,
+    only_deepest: bool,
 ) -> Floats:
     """Places deeper than ``-near``, one row each: origin, axes, half widths, depth, in the order they were found.
 
@@ -119,7 +140,9 @@ def search(
         hints: rows of ``candidates``.
         spread: spacing of the surface points [m].
         seeds: places to search from at most.
+        only_deepest: places that cannot become the deepest may be left out.
     """
+    floor = -np.inf
     found = np.empty((seeds, _PLACE))
     number = 0
     alive = np.ones(len(hints), dtype=np.bool_)
@@ -128,11 +151,14 @@ def search(
         for i in range(len(hints)):
             if alive[i] and (seed < 0 or hints[i, 6] < hints[seed, 6]):
                 seed = i
-        if seed < 0:
+        # where the surfaces come closer than ``-floor`` some point of theirs is hardly further than that
+        if seed < 0 or hints[seed, 6] > 0.8 * spread - floor:
             break
         radius = max(1.2 * spread, 2.0 * abs(hints[seed, 6]))
-        place = _deepest(target, pad, rotation, translation, hints[seed, :3], hints[seed, 3:6], radius)
+        place = _deepest(target, pad, rotation, translation, hints[seed, :3], hints[seed, 3:6], radius, floor)
         known = place[15] > 0.0
+        if known and only_deepest:
+            floor = max(floor, place[14])
         for i in range(len(hints)):
             if alive[i]:
                 alive[i] = _away(hints, i, seed, spread) and not (known and _explained(hints, i, place, spread))
@@ -209,9 +235,20 @@ def _any_frame(normal: Floats, axes: Floats) -> None:
 
 @njit(cache=True)
 def _deepest(
-    target: Shape, pad: Shape, rotation: Floats, translation: Floats, start: Floats, normal: Floats, radius: float
+    target: Shape,
+    pad: Shape,
+    rotation: Floats,
+    translation: Floats,
+    start: Floats,
+    normal: Floats,
+    radius: float,
+    floor: float,
 ) -> Floats:
-    """Home in on the deepest place near a start, then on the extent of the overlap around it."""
+    """Home in on the deepest place near a start, then on the extent of the overlap around it.
+
+    Given up, and reported as it stands, once it is clear that it stays below ``floor``: the search still moves by less
+    than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there.
+    """
     out = np.zeros(_PLACE)
     origin, axes = start.copy(), np.empty((3, 3))
     _any_frame(normal, axes)
@@ -225,16 +262,24 @@ def _deepest(
     for _ in range(_STEPS):
         window = max(1.5 * np.sqrt(half[0] ** 2 + half[1] ** 2), 2.0 * abs(depth))
         needed = np.sqrt(half[0] ** 2 + half[1] ** 2) + window
-        if needed + np.sqrt(((origin - centre) ** 2).sum()) > listed:
+        away = np.sqrt(((origin - centre) ** 2).sum())
+        fits = needed + away <= listed
+        if not fits or needed < 0.4 * listed:
             # faces are gathered once and serve as long as the search stays within them
+            wide = 1.3 * needed
+            shrink = fits and wide + away <= listed
             centre = origin.copy()
-            listed = 1.3 * needed
-            near = faces_near(target, centre, listed)
+            listed = wide
             local = np.zeros(3)
             for k in range(3):
                 for m in range(3):
                     local[k] += rotation[m, k] * (centre[m] - translation[m])
-            pad_near = faces_near(pad, local, listed)
+            if shrink:
+                near = faces_nearer(target, near, centre, listed)
+                pad_near = faces_nearer(pad, pad_near, local, listed)
+            else:
+                near = faces_near(target, centre, listed)
+                pad_near = faces_near(pad, local, listed)
         pen, z, slope, pad_z, pad_slope, _ = penetrations(
             target, pad, near, pad_near, rotation, translation, origin, axes, half, _SEARCH, window
         )
@@ -256,6 +301,8 @@ def _deepest(
             origin = origin + xy[seed, 0] * axes[0] + xy[seed, 1] * axes[1] + up * axes[2]
             _any_frame(axes[2] - tilt[0] * axes[0] - tilt[1] * axes[1], axes)
             half = half * 0.3
+            if depth + 2.0 * half[0] < floor:
+                break
             continue
         part = components(pen > 0.0, _SEARCH, seed)
         origin, half, settled = _recentre(pen, z, slope, pad_z, pad_slope, part, xy, origin, axes, half)

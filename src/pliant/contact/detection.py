@@ -58,7 +58,13 @@ def cross(a: Floats, b: Floats) -> Floats:
 
 
 def find_overlaps(
-    thing: PreparedObject, pad: Surface, T_object_pad: pin.SE3, *, near: float = 0.0, seeds: int = _MOST_SEEDS
+    thing: PreparedObject,
+    pad: Surface,
+    T_object_pad: pin.SE3,
+    *,
+    near: float = 0.0,
+    seeds: int = _MOST_SEEDS,
+    only_deepest: bool = False,
 ) -> list[Overlap]:
     """Every region in which the pad reaches into the object, deepest first.
 
@@ -66,6 +72,7 @@ def find_overlaps(
         T_object_pad: pose of the pad's frame in the object's.
         near: also report places where the gap is below this [m], with negative depth.
         seeds: places to search from at most.
+        only_deepest: only the first of the answer matters; the others may be rough or missing.
     """
     target = thing.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
@@ -80,6 +87,6 @@ def find_overlaps(
     if not found:
         return []
     spread = max(target.spacing, pad.spacing)
-    places = search(target.shape, pad.shape, R, t, hints[:found], spread, near, seeds)
+    places = search(target.shape, pad.shape, R, t, hints[:found], spread, near, seeds, only_deepest)
     overlaps = [Overlap(row[:3], row[3:12].reshape(3, 3), row[12:14], float(row[14])) for row in places]
     return sorted(overlaps, key=lambda overlap: -overlap.depth)

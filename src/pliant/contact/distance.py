@@ -11,11 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pliant.contact.gap import MESH, SPHERE
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 
-__all__ = ["DistanceField", "Probe", "distance_at", "distance_field"]
+__all__ = ["DistanceField", "Probe", "distance_field", "field_value"]
 
 Floats = NDArray[np.float64]
 Probe = tuple[int, float, NDArray[np.float32], Floats, float, Floats, Floats]
@@ -76,22 +75,12 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
 @njit(cache=True)
 def _interpolate(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
     for i in range(len(points)):
-        out[i] = _value(points[i, 0], points[i, 1], points[i, 2], values, corner, step)
+        out[i] = field_value(points[i, 0], points[i, 1], points[i, 2], values, corner, step)
 
 
 @njit(cache=True)
-def distance_at(probe: Probe, px: float, py: float, pz: float) -> float:
-    """Signed distance of one point from any kind of surface; compiled code only."""
-    kind, radius, values, corner, step, _, _ = probe
-    if kind == MESH:
-        return _value(px, py, pz, values, corner, step)
-    if kind == SPHERE:
-        return np.sqrt(px * px + py * py + pz * pz) - radius
-    return pz
-
-
-@njit(cache=True)
-def _value(px: float, py: float, pz: float, values: NDArray[np.float32], corner: Floats, step: float) -> float:
+def field_value(px: float, py: float, pz: float, values: NDArray[np.float32], corner: Floats, step: float) -> float:
+    """Signed distance of one point; compiled code only."""
     n0, n1, n2 = values.shape
     x, y, z = (px - corner[0]) / step, (py - corner[1]) / step, (pz - corner[2]) / step
     cx, cy, cz = min(max(x, 0.0), n0 - 1.0), min(max(y, 0.0), n1 - 1.0), min(max(z, 0.0), n2 - 1.0)

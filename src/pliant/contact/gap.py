@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pliant.objects.smooth import blend_weights, blended
+from pliant.objects.smooth import blend_weights
 
-__all__ = ["MESH", "PLANE", "SPHERE", "Shape", "components", "faces_near", "heights", "penetrations"]
+__all__ = ["MESH", "PLANE", "SPHERE", "Shape", "components", "faces_near", "faces_nearer", "heights", "penetrations"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,6 +32,21 @@ def faces_near(shape: Shape, origin: Floats, distance: float) -> Ints:
     out = np.empty(len(faces), dtype=np.int64)
     found = 0
     for f in range(len(faces)):
+        far = distance + reach[f] + 0.5 * sizes[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
+            out[found] = f
+            found += 1
+    return out[:found]
+
+
+@njit(cache=True)
+def faces_nearer(shape: Shape, among: Ints, origin: Floats, distance: float) -> Ints:
+    """Those of the faces ``among`` that may come closer to a point than this."""
+    sizes, centres, reach = shape[7], shape[8], shape[9]
+    out = np.empty(len(among), dtype=np.int64)
+    found = 0
+    for f in among:
         far = distance + reach[f] + 0.5 * sizes[f]
         d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
         if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
@@ -174,8 +189,7 @@ def _raster(
                     bary[cell, 0] = b1
                     bary[cell, 1] = b2
     weights = np.empty(3)
-    g = np.empty(3)
-    p = np.empty(3)
+    a0, a1, a2 = axes[2, 0], axes[2, 1], axes[2, 2]
     for cell in range(len(z)):
         f = owner[cell]
         if f < 0:
@@ -186,24 +200,44 @@ def _raster(
         x, y = -half[0] + (i + 0.5) * dx, -half[1] + (j + 0.5) * dy
         blend_weights(1.0 - bary[cell, 0] - bary[cell, 1], bary[cell, 0], bary[cell, 1], weights)
         start = z[cell]
-        height = start
-        gz = 0.0
+        p0 = origin[0] + x * axes[0, 0] + y * axes[1, 0] + start * a0
+        p1 = origin[1] + x * axes[0, 1] + y * axes[1, 1] + start * a1
+        p2 = origin[2] + x * axes[0, 2] + y * axes[1, 2] + start * a2
+        # along the vertical the blend of quadrics (``smooth.blended``) is a parabola: value, gradient, its change
+        phi0, g0, g1, g2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for c in range(3):
+            w = weights[c]
+            if w == 0.0:
+                continue
+            q = corners[f, c]
+            d0, d1, d2 = p0 - quadrics[q, 0], p1 - quadrics[q, 1], p2 - quadrics[q, 2]
+            xx, yy, zz = quadrics[q, 7], quadrics[q, 8], quadrics[q, 9]
+            xy, xz, yz = quadrics[q, 10], quadrics[q, 11], quadrics[q, 12]
+            k0, k1, k2 = xx * d0 + xy * d1 + xz * d2, xy * d0 + yy * d1 + yz * d2, xz * d0 + yz * d1 + zz * d2
+            b0, b1, b2 = quadrics[q, 4], quadrics[q, 5], quadrics[q, 6]
+            phi0 += w * (quadrics[q, 3] + (b0 + 0.5 * k0) * d0 + (b1 + 0.5 * k1) * d1 + (b2 + 0.5 * k2) * d2)
+            g0 += w * (b0 + k0)
+            g1 += w * (b1 + k1)
+            g2 += w * (b2 + k2)
+            h0 += w * (xx * a0 + xy * a1 + xz * a2)
+            h1 += w * (xy * a0 + yy * a1 + yz * a2)
+            h2 += w * (xz * a0 + yz * a1 + zz * a2)
+        along, bend = g0 * a0 + g1 * a1 + g2 * a2, h0 * a0 + h1 * a1 + h2 * a2
+        rise, at, gz = 0.0, 0.0, 0.0
         for _ in range(3):
-            for m in range(3):
-                p[m] = origin[m] + x * axes[0, m] + y * axes[1, m] + height * axes[2, m]
-            phi = blended(p, weights, corners[f], quadrics, g)
-            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
+            at = rise
+            gz = along + bend * at
             if gz * facing < 0.05:
                 break
-            height -= phi / gz
-        if gz * facing < 0.05 or abs(height - start) > 0.5 * sizes[f]:
-            height = start
-            for m in range(3):
-                g[m] = face_normals[f, m]
-            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
-        z[cell] = height
-        slope[cell, 0] = -(g[0] * axes[0, 0] + g[1] * axes[0, 1] + g[2] * axes[0, 2]) / gz
-        slope[cell, 1] = -(g[0] * axes[1, 0] + g[1] * axes[1, 1] + g[2] * axes[1, 2]) / gz
+            rise -= (phi0 + (along + 0.5 * bend * at) * at) / gz
+        g0, g1, g2 = g0 + at * h0, g1 + at * h1, g2 + at * h2
+        if gz * facing < 0.05 or abs(rise) > 0.5 * sizes[f]:
+            rise = 0.0
+            g0, g1, g2 = face_normals[f, 0], face_normals[f, 1], face_normals[f, 2]
+            gz = g0 * a0 + g1 * a1 + g2 * a2
+        z[cell] = start + rise
+        slope[cell, 0] = -(g0 * axes[0, 0] + g1 * axes[0, 1] + g2 * axes[0, 2]) / gz
+        slope[cell, 1] = -(g0 * axes[1, 0] + g1 * axes[1, 1] + g2 * axes[1, 2]) / gz
 
 
 @njit(cache=True)

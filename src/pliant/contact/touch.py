@@ -32,7 +32,7 @@ def clearance(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> 
     margin = 1.5 * max(surface.spacing, other.spacing)
     if bound > margin:
         return bound
-    places = find_overlaps(thing, other, T_object_pad, near=4.0 * margin, seeds=3)
+    places = find_overlaps(thing, other, T_object_pad, near=4.0 * margin, seeds=3, only_deepest=True)
     if places:
         return -max(place.depth for place in places)
     return max(bound, 1e-6 * margin)
