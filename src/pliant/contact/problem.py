@@ -15,7 +15,7 @@ from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.objects.compliance import Compliance
 
-__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "patch_of"]
+__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "likely_cells", "patch_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -101,26 +101,22 @@ def assemble(
     block = np.repeat(np.arange(len(patches)), sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     compliance = np.empty((len(block), len(block)))
-    for a in range(len(patches)):
+    for a, (patch, size) in enumerate(zip(patches, sizes, strict=True)):
+        at = slice(ends[a], ends[a] + size)
         for b in range(len(patches)):
-            compliance[ends[a] : ends[a + 1], ends[b] : ends[b + 1]] = coupling[a, b]
-    at = 0
-    loves = []
-    for patch, size in zip(patches, sizes, strict=True):
+            if a != b:
+                compliance[at, ends[b] : ends[b + 1]] = coupling[a, b]
         dx, dy = 2.0 * patch.half / count
-        local = np.empty((size, size))
         love_matrix(
             love_table(count, dx, dy),
             patch.cells,
             patch.xy,
             patch.tilt,
             *_half_space_constants(thing, pads[patch.pad]),
-            local,
+            coupling[a, a],
+            compliance[at, at],
         )
-        compliance[at : at + size, at : at + size] += local
-        loves.append(local)
-        at += size
-    _resolve_large(thing, pads, patches, compliance, loves, block, count)
+    _resolve_large(thing, pads, patches, compliance, coupling, block, count)
     return Problem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
 
 
@@ -150,6 +146,14 @@ def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patc
         2.0 * abs(patch.depth),
         share,
     )
+
+
+def likely_cells(patches: list[Patch], problem: Problem, *, known: bool) -> NDArray[np.bool_]:
+    """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
+    if known:
+        return np.concatenate([((patch.xy / patch.radii) ** 2).sum(axis=1) < 1.0 for patch in patches])
+    # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
+    return np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
 
 
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
@@ -217,7 +221,7 @@ def _resolve_large(
     pads: list[PadSurface],
     patches: list[Patch],
     compliance: Floats,
-    loves: list[Floats],
+    coupling: Floats,
     block: Ints,
     count: int,
 ) -> None:
@@ -249,7 +253,7 @@ def _resolve_large(
             place = np.ix_(at[a], at[b])
             if a == b:
                 mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
-                local = loves[a]
+                local = compliance[place] - coupling[a, a]
                 value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
             share = min(shares[a], shares[b]) if rb is not None else shares[a]
             compliance[place] += share * (value - compliance[place])

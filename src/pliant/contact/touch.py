@@ -79,7 +79,7 @@ def first_touch(
     for _ in range(40):
         middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
         gap = clearance(thing, pad, T_object_pad(middle))
-        if abs(gap) <= tolerance:
+        if abs(gap) <= tolerance or (high[0] - low[0]) * speed <= tolerance:
             break
         if gap > 0:
             low, high = (middle, gap), (high[0], 0.5 * high[1])

@@ -105,11 +105,16 @@ class Elimination:
                     matrix[at[rows][:, None], at[None, :]] += block[rows]
                 del block
         e = self._width * split
-        factor = cholesky(matrix[:e, :e], lower=True, check_finite=False)
-        coupling = solve_triangular(factor, matrix[:e, e:], lower=True, check_finite=False)
-        rest = matrix[e:, e:].copy()
+        # each block is let go as soon as it has been used: at the top of the tree they are what fills the memory
+        corner, side, rest = matrix[:e, :e].copy(order="F"), matrix[:e, e:].copy(order="F"), matrix[e:, e:].copy()
         del matrix
-        rest -= coupling.T @ coupling
+        factor = cholesky(corner, lower=True, overwrite_a=True, check_finite=False)
+        del corner
+        coupling = solve_triangular(factor, side, lower=True, overwrite_b=True, check_finite=False)
+        del side
+        for rows in np.array_split(np.arange(len(rest)), max(1, len(rest) // 512)):
+            if len(rows):
+                rest[rows] -= coupling[:, rows[0] : rows[-1] + 1].T @ coupling
         inner, outer = nodes[:split], nodes[split:]
         step = _Step(self._unknowns(inner), self._unknowns(outer), factor, coupling, children)
         self._count += 1
