@@ -70,13 +70,11 @@ def candidates(
         if not s < margin:
             continue
         for k in range(3):
-            if back:
-                n[k] = -(rotation[k, 0] * normals[i, 0] + rotation[k, 1] * normals[i, 1] + rotation[k, 2] * normals[i, 2])
-            else:
-                n[k] = normals[i, k]
-        for k in range(3):
             out[start, k] = p[k] if back else points[i, k]
-            out[start, 3 + k] = n[k]
+            out[start, 3 + k] = normals[i, k]
+            if back:
+                n[k] = turn[k, 0] * normals[i, 0] + turn[k, 1] * normals[i, 1] + turn[k, 2] * normals[i, 2]
+                out[start, 3 + k] = -n[k]
         out[start, 6] = s
         start += 1
     return start

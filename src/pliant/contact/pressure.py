@@ -52,7 +52,15 @@ def love_table(count: int, dx: float, dy: float) -> Floats:
 
 @njit(cache=True)
 def love_matrix(
-    table: Floats, cells: Ints, xy: Floats, slope: Floats, normal: float, mixed: float, shear: float, base: float, out: Floats
+    table: Floats,
+    cells: Ints,
+    xy: Floats,
+    slope: Floats,
+    normal: float,
+    mixed: float,
+    shear: float,
+    base: float,
+    out: Floats,
 ) -> None:
     """Compliance between cells of a grid whose forces act along the tilted normals of the interface, written to
     ``out``.

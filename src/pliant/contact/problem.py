@@ -150,10 +150,19 @@ def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patc
 
 def likely_cells(patches: list[Patch], problem: Problem, *, known: bool) -> NDArray[np.bool_]:
     """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
-    if known:
-        return np.concatenate([((patch.xy / patch.radii) ** 2).sum(axis=1) < 1.0 for patch in patches])
     # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
-    return np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
+    guess = np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
+    if not known:
+        return guess
+    start = 0
+    for patch in patches:
+        here = slice(start, start + len(patch.cells))
+        ellipse = ((patch.xy / patch.radii) ** 2).sum(axis=1) < 1.0
+        # an edge may have its pressure on one row of cells: an ellipse that falls between the cells says nothing
+        if 2 * int(ellipse.sum()) > int(guess[here].sum()):
+            guess[here] = ellipse
+        start = here.stop
+    return guess
 
 
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:

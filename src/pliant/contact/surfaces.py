@@ -313,7 +313,7 @@ class PreparedObject:
 
 def _frozen(array: NDArray[Any], dtype: type) -> NDArray[Any]:
     """Read-only and contiguous: one type for all surfaces, so that code is compiled for one type only."""
-    out = np.ascontiguousarray(array, dtype=dtype).view()
+    out: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
     out.flags.writeable = False
     return out
 

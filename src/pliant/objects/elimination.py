@@ -25,6 +25,10 @@ _LEAF = 32
 """Elements in an undivided part: small enough that its dense matrix wastes little, large enough to be quick."""
 
 
+_ROWS = 256
+"""Rows handled at a time where a copy of the whole would be large."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Step:
     inner: Ints
@@ -83,6 +87,8 @@ class Elimination:
         children: tuple[int, ...] = ()
         if len(elements) <= _LEAF:
             nodes, matrix, split = self._assemble(elements)
+            e = self._width * split
+            corner, side, rest = matrix[:e, :e].copy(order="F"), matrix[:e, e:].copy(order="F"), matrix[e:, e:].copy()
             self._done += len(elements)
             if self._progress is not None:
                 self._progress(self._done / len(centres))
@@ -97,17 +103,18 @@ class Elimination:
             nodes, split = self._inner_first(nodes, inside[nodes])
             place = np.empty(len(self._total), dtype=np.int64)
             place[nodes] = np.arange(len(nodes))
-            matrix = np.zeros((self._width * len(nodes),) * 2)
+            e = self._width * split
+            # the full matrix is never formed: at the top of the tree it is what would fill the memory
+            o = self._width * len(nodes) - e
+            corner, side, rest = np.zeros((e, e), order="F"), np.zeros((e, o), order="F"), np.zeros((o, o))
             while parts:
                 left, block, _ = parts.pop(0)
                 at = self._unknowns(place[left])
-                for rows in np.array_split(np.arange(len(at)), max(1, len(at) // 256)):
-                    matrix[at[rows][:, None], at[None, :]] += block[rows]
+                inside_here, outside = np.flatnonzero(at < e), np.flatnonzero(at >= e)
+                _scatter(corner, at[inside_here], at[inside_here], block, inside_here, inside_here)
+                _scatter(side, at[inside_here], at[outside] - e, block, inside_here, outside)
+                _scatter(rest, at[outside] - e, at[outside] - e, block, outside, outside)
                 del block
-        e = self._width * split
-        # each block is let go as soon as it has been used: at the top of the tree they are what fills the memory
-        corner, side, rest = matrix[:e, :e].copy(order="F"), matrix[:e, e:].copy(order="F"), matrix[e:, e:].copy()
-        del matrix
         factor = cholesky(corner, lower=True, overwrite_a=True, check_finite=False)
         del corner
         coupling = solve_triangular(factor, side, lower=True, overwrite_b=True, check_finite=False)
@@ -178,6 +185,13 @@ class Elimination:
         return gram.out
 
 
+def _scatter(out: Floats, rows: Ints, columns: Ints, block: Floats, at: Ints, bt: Ints) -> None:
+    """out[rows, columns] += block[at, bt], some rows at a time: fancy indexing copies what it touches."""
+    for low in range(0, len(rows), _ROWS):
+        part = slice(low, low + _ROWS)
+        out[rows[part, None], columns[None, :]] += block[at[part, None], bt[None, :]]
+
+
 def condensed_gram(
     matrices: Floats,
     nodes: Ints,
@@ -198,7 +212,7 @@ class _Gram:
     """Sums B^T K^-1 B step by step, in the order of elimination; a part's share waits only for its parent."""
 
     def __init__(self, loads: csr_matrix, size: int) -> None:
-        self.out = np.zeros((loads.shape[1],) * 2)
+        self._sum = np.zeros((loads.shape[1],) * 2)
         self._loads = loads
         self._where = np.empty(size, dtype=np.int64)
         self._pending: dict[int, tuple[Ints, Ints, Floats]] = {}
@@ -211,19 +225,33 @@ class _Gram:
         n, where = len(step.inner), self._where
         where[step.inner] = np.arange(n)
         where[step.outer] = n + np.arange(len(step.outer))
-        right = np.zeros((n + len(step.outer), len(columns)))
-        right[own.row, np.searchsorted(columns, own.col)] = own.data
+        inner = np.zeros((n, len(columns)), order="F")
+        outer = np.zeros((len(step.outer), len(columns)))
+        inner[own.row, np.searchsorted(columns, own.col)] = own.data
         while parts:
             their_outer, their_columns, carried = parts.pop(0)
-            right[where[their_outer][:, None], np.searchsorted(columns, their_columns)[None, :]] += carried
+            rows, place = where[their_outer], np.searchsorted(columns, their_columns)
+            every, here, there = np.arange(len(place)), np.flatnonzero(rows < n), np.flatnonzero(rows >= n)
+            _scatter(inner, rows[here], place, carried, here, every)
+            _scatter(outer, rows[there] - n, place, carried, there, every)
             del carried
-        y = solve_triangular(step.factor, right[:n], lower=True, check_finite=False)
+        y = solve_triangular(step.factor, inner, lower=True, overwrite_b=True, check_finite=False)
+        del inner
         if len(step.outer):
-            left = right[n:].copy()
-            del right
-            left -= step.coupling.T @ y
-            self._pending[number] = (step.outer, columns, left)
-        if len(columns) == len(self.out):
-            self.out += y.T @ y
-        else:
-            self.out[columns[:, None], columns[None, :]] += y.T @ y
+            for low in range(0, len(outer), _ROWS):
+                outer[low : low + _ROWS] -= step.coupling[:, low : low + _ROWS].T @ y
+            self._pending[number] = (step.outer, columns, outer)
+        for low in range(0, len(columns), _ROWS):
+            # lower triangle only; the mirror image is added once all is summed
+            high = min(low + _ROWS, len(columns))
+            self._sum[columns[low:high, None], columns[None, :high]] += y[:, low:high].T @ y[:, :high]
+
+    @property
+    def out(self) -> Floats:
+        """The sum, both triangles."""
+        for low in range(0, len(self._sum), _ROWS):
+            high = min(low + _ROWS, len(self._sum))
+            square = np.tril(self._sum[low:high, low:high])
+            self._sum[low:high, low:high] = square + np.tril(square, -1).T
+            self._sum[low:high, high:] = self._sum[high:, low:high].T
+        return self._sum
