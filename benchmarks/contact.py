@@ -25,7 +25,16 @@ import numpy as np
 import pinocchio as pin
 import trimesh
 
-from pliant.contact import PadSurface, PlaneSurface, PreparedObject, SphereSurface, press, settle, solve_contacts
+from pliant.contact import (
+    PadSurface,
+    PlaneSurface,
+    PreparedObject,
+    SphereSurface,
+    first_touch,
+    press,
+    settle,
+    solve_contacts,
+)
 from pliant.contact.detection import tangent_frame
 from pliant.objects import Mesh
 
@@ -197,11 +206,19 @@ def timings(repeats: int = 20) -> dict[str, float]:
     three = poses([(0.03 * n, n) for n in THREE], 0.75, 0.01)
     one = least(lambda: solve_contacts(thing, pads[:1], three[:1], free=False, cells=12), repeats)
     grasp = least(lambda: settle(thing, pads, three, load=[0, 0, -1, 0, 0, 0]), repeats)
+    link = PadSurface.of(of(trimesh.creation.capsule(height=0.03, radius=0.008, count=[16, 16])), name="link")
+    lean = pin.exp3(np.array([0.3, 0.2, 0.1]))
+
+    def approach(s: float) -> pin.SE3:
+        return pin.SE3(lean, np.array([0.004, 0.002, 0.151 - s]))
+
+    touch = least(lambda: first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0), repeats)
     return {
         "prepare_s": fresh,
         "prepare_cached_s": cached,
         "one_region_ms": 1e3 * one,
         "three_finger_settle_ms": 1e3 * grasp,
+        "first_touch_ms": 1e3 * touch,
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 

@@ -11,7 +11,7 @@ import trimesh
 from pliant.objects import Mesh
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.compliance import Compliance, prepare_compliance
-from pliant.objects.elimination import Elimination
+from pliant.objects.elimination import Elimination, condensed_gram
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +75,8 @@ def test_elimination_solves_and_gram_agrees_with_it() -> None:
     from scipy.sparse import csr_matrix
 
     assert factor.gram(csr_matrix(loads)) == pytest.approx(loads.T @ np.linalg.solve(dense, loads), rel=1e-8)
+    in_one_pass = condensed_gram(matrices, nodes, centres, csr_matrix(loads), springs={3: 2.0})
+    assert in_one_pass == pytest.approx(loads.T @ np.linalg.solve(dense, loads), rel=1e-8)
 
 
 def test_cache_round_trip_damage_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

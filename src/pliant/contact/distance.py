@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 
-__all__ = ["DistanceField", "distance_field"]
+__all__ = ["DistanceField", "Probe", "distance_field", "field_value"]
 
 Floats = NDArray[np.float64]
+Probe = tuple[int, float, NDArray[np.float32], Floats, float, Floats, Floats]
+"""What answers signed distances in compiled code: kind, radius, field values, corner, step; lower and upper corner of
+the surface's box."""
 
 _CELLS = 40
 _MARGIN = 3
@@ -71,22 +74,24 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
 
 @njit(cache=True)
 def _interpolate(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
-    n0, n1, n2 = values.shape
     for i in range(len(points)):
-        x, y, z = (
-            (points[i, 0] - corner[0]) / step,
-            (points[i, 1] - corner[1]) / step,
-            (points[i, 2] - corner[2]) / step,
-        )
-        cx, cy, cz = min(max(x, 0.0), n0 - 1.0), min(max(y, 0.0), n1 - 1.0), min(max(z, 0.0), n2 - 1.0)
-        a, b, c = min(int(cx), n0 - 2), min(int(cy), n1 - 2), min(int(cz), n2 - 2)
-        u, v, w = cx - a, cy - b, cz - c
-        value = (
-            (1 - u) * ((1 - v) * ((1 - w) * values[a, b, c] + w * values[a, b, c + 1])
-                       + v * ((1 - w) * values[a, b + 1, c] + w * values[a, b + 1, c + 1]))
-            + u * ((1 - v) * ((1 - w) * values[a + 1, b, c] + w * values[a + 1, b, c + 1])
-                   + v * ((1 - w) * values[a + 1, b + 1, c] + w * values[a + 1, b + 1, c + 1]))
-        )  # fmt: skip
-        outside = np.sqrt((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) * step
-        # outside the grid the nearest grid value and the way to it bound the distance from below
-        out[i] = max(value, outside) if outside > 0.0 else value
+        out[i] = field_value(points[i, 0], points[i, 1], points[i, 2], values, corner, step)
+
+
+@njit(cache=True)
+def field_value(px: float, py: float, pz: float, values: NDArray[np.float32], corner: Floats, step: float) -> float:
+    """Signed distance of one point; compiled code only."""
+    n0, n1, n2 = values.shape
+    x, y, z = (px - corner[0]) / step, (py - corner[1]) / step, (pz - corner[2]) / step
+    cx, cy, cz = min(max(x, 0.0), n0 - 1.0), min(max(y, 0.0), n1 - 1.0), min(max(z, 0.0), n2 - 1.0)
+    a, b, c = min(int(cx), n0 - 2), min(int(cy), n1 - 2), min(int(cz), n2 - 2)
+    u, v, w = cx - a, cy - b, cz - c
+    value = (
+        (1 - u) * ((1 - v) * ((1 - w) * values[a, b, c] + w * values[a, b, c + 1])
+                   + v * ((1 - w) * values[a, b + 1, c] + w * values[a, b + 1, c + 1]))
+        + u * ((1 - v) * ((1 - w) * values[a + 1, b, c] + w * values[a + 1, b, c + 1])
+               + v * ((1 - w) * values[a + 1, b + 1, c] + w * values[a + 1, b + 1, c + 1]))
+    )  # fmt: skip
+    outside = np.sqrt((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) * step
+    # outside the grid the nearest grid value and the way to it bound the distance from below
+    return max(value, outside) if outside > 0.0 else value

@@ -1,8 +1,10 @@
-"""Heights of two smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
+"""Heights of smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
 
 A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
 surface
 faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
+
+Everything here is compiled and called from compiled code only; ``measure`` and ``deepest`` are the doors for Python.
 """
 
 from __future__ import annotations
@@ -11,30 +13,112 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from pliant.objects.smooth import blend_weights, blended
+from pliant.objects.smooth import blend_weights
 
-__all__ = ["components", "plane_heights", "raster", "sphere_heights"]
+__all__ = ["MESH", "PLANE", "SPHERE", "Shape", "components", "faces_near", "faces_nearer", "heights", "penetrations"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Shape = tuple[int, float, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats]
+"""A surface as compiled code takes it: kind, radius, vertices, faces, face normals, corners of the quadrics, quadrics,
+face sizes, centres and reaches of the faces."""
+MESH, SPHERE, PLANE = 0, 1, 2
 
 
 @njit(cache=True)
-def raster(
+def faces_near(shape: Shape, origin: Floats, distance: float) -> Ints:
+    """Faces that may come closer to a point than this [m], in rising order; spheres and planes have none."""
+    _, _, _, faces, _, _, _, sizes, centres, reach = shape
+    out = np.empty(len(faces), dtype=np.int64)
+    found = 0
+    for f in range(len(faces)):
+        far = distance + reach[f] + 0.5 * sizes[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
+            out[found] = f
+            found += 1
+    return out[:found]
+
+
+@njit(cache=True)
+def faces_nearer(shape: Shape, among: Ints, origin: Floats, distance: float) -> Ints:
+    """Those of the faces ``among`` that may come closer to a point than this."""
+    sizes, centres, reach = shape[7], shape[8], shape[9]
+    out = np.empty(len(among), dtype=np.int64)
+    found = 0
+    for f in among:
+        far = distance + reach[f] + 0.5 * sizes[f]
+        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
+        if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
+            out[found] = f
+            found += 1
+    return out[:found]
+
+
+@njit(cache=True)
+def heights(
+    shape: Shape, near: Ints, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float
+) -> tuple[Floats, Floats, Ints]:
+    """Heights (NaN: none), slopes and owning faces (-1: none) over a grid in the contact frame; see ``_raster``.
+
+    Args:
+        near: all faces within the grid's half diagonal plus ``window`` of the origin, from ``faces_near``.
+    """
+    cells = count * count
+    z, slope, owner = np.empty(cells), np.empty((cells, 2)), np.empty(cells, dtype=np.int64)
+    if shape[0] == MESH:
+        _raster(origin, axes, half, count, facing, window, shape, near, z, slope, owner)
+        return z, slope, owner
+    if shape[0] == SPHERE:
+        _sphere_heights(origin, axes, half, count, facing, shape[1], z, slope)
+    else:
+        _plane_heights(origin, axes, half, count, facing, z, slope)
+    for cell in range(cells):
+        owner[cell] = -1 if np.isnan(z[cell]) else 0
+    return z, slope, owner
+
+
+@njit(cache=True)
+def penetrations(
+    target: Shape,
+    pad: Shape,
+    near: Ints,
+    pad_near: Ints,
+    rotation: Floats,
+    translation: Floats,
+    origin: Floats,
+    axes: Floats,
+    half: Floats,
+    count: int,
+    window: float,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Ints]:
+    """Penetration over a grid (NaN: no pair of surfaces there); heights and slopes of object and pad, the pad's faces.
+
+    Args:
+        rotation, translation: pose of the pad's frame in the object's.
+        origin, axes: the contact frame, in the object's frame.
+    """
+    z, slope, _ = heights(target, near, origin, axes, half, count, 1.0, window)
+    local, turned = np.zeros(3), np.zeros((3, 3))
+    for j in range(3):
+        for m in range(3):
+            local[j] += (origin[m] - translation[m]) * rotation[m, j]
+            for k in range(3):
+                turned[k, j] += axes[k, m] * rotation[m, j]
+    pad_z, pad_slope, owner = heights(pad, pad_near, local, turned, half, count, -1.0, window)
+    return z - pad_z, z, slope, pad_z, pad_slope, owner
+
+
+@njit(cache=True)
+def _raster(
     origin: Floats,
     axes: Floats,
     half: Floats,
     count: int,
     facing: float,
     window: float,
-    vertices: Floats,
-    faces: Ints,
-    face_normals: Floats,
-    corners: Ints,
-    quadrics: Floats,
-    sizes: Floats,
-    centres: Floats,
-    reach: Floats,
+    shape: Shape,
+    near: Ints,
     z: Floats,
     slope: Floats,
     owner: Ints,
@@ -51,6 +135,7 @@ def raster(
         slope: count^2 x 2 dz/dx, dz/dy, written.
         owner: face under every cell or -1, written.
     """
+    _, _, vertices, faces, face_normals, corners, quadrics, sizes, centres, reach = shape
     z[:] = np.nan
     owner[:] = -1
     radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
@@ -58,7 +143,7 @@ def raster(
     local = np.empty((3, 3))
     best = np.full(len(z), np.inf)
     bary = np.empty((len(z), 2))
-    for f in range(len(faces)):
+    for f in near:
         far = radius + window + reach[f] + 0.5 * sizes[f]
         d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
         if d0 * d0 + d1 * d1 + d2 * d2 > far * far:
@@ -104,8 +189,7 @@ def raster(
                     bary[cell, 0] = b1
                     bary[cell, 1] = b2
     weights = np.empty(3)
-    g = np.empty(3)
-    p = np.empty(3)
+    a0, a1, a2 = axes[2, 0], axes[2, 1], axes[2, 2]
     for cell in range(len(z)):
         f = owner[cell]
         if f < 0:
@@ -116,28 +200,48 @@ def raster(
         x, y = -half[0] + (i + 0.5) * dx, -half[1] + (j + 0.5) * dy
         blend_weights(1.0 - bary[cell, 0] - bary[cell, 1], bary[cell, 0], bary[cell, 1], weights)
         start = z[cell]
-        height = start
-        gz = 0.0
+        p0 = origin[0] + x * axes[0, 0] + y * axes[1, 0] + start * a0
+        p1 = origin[1] + x * axes[0, 1] + y * axes[1, 1] + start * a1
+        p2 = origin[2] + x * axes[0, 2] + y * axes[1, 2] + start * a2
+        # along the vertical the blend of quadrics (``smooth.blended``) is a parabola: value, gradient, its change
+        phi0, g0, g1, g2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for c in range(3):
+            w = weights[c]
+            if w == 0.0:
+                continue
+            q = corners[f, c]
+            d0, d1, d2 = p0 - quadrics[q, 0], p1 - quadrics[q, 1], p2 - quadrics[q, 2]
+            xx, yy, zz = quadrics[q, 7], quadrics[q, 8], quadrics[q, 9]
+            xy, xz, yz = quadrics[q, 10], quadrics[q, 11], quadrics[q, 12]
+            k0, k1, k2 = xx * d0 + xy * d1 + xz * d2, xy * d0 + yy * d1 + yz * d2, xz * d0 + yz * d1 + zz * d2
+            b0, b1, b2 = quadrics[q, 4], quadrics[q, 5], quadrics[q, 6]
+            phi0 += w * (quadrics[q, 3] + (b0 + 0.5 * k0) * d0 + (b1 + 0.5 * k1) * d1 + (b2 + 0.5 * k2) * d2)
+            g0 += w * (b0 + k0)
+            g1 += w * (b1 + k1)
+            g2 += w * (b2 + k2)
+            h0 += w * (xx * a0 + xy * a1 + xz * a2)
+            h1 += w * (xy * a0 + yy * a1 + yz * a2)
+            h2 += w * (xz * a0 + yz * a1 + zz * a2)
+        along, bend = g0 * a0 + g1 * a1 + g2 * a2, h0 * a0 + h1 * a1 + h2 * a2
+        rise, at, gz = 0.0, 0.0, 0.0
         for _ in range(3):
-            for m in range(3):
-                p[m] = origin[m] + x * axes[0, m] + y * axes[1, m] + height * axes[2, m]
-            phi = blended(p, weights, corners[f], quadrics, g)
-            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
+            at = rise
+            gz = along + bend * at
             if gz * facing < 0.05:
                 break
-            height -= phi / gz
-        if gz * facing < 0.05 or abs(height - start) > 0.5 * sizes[f]:
-            height = start
-            for m in range(3):
-                g[m] = face_normals[f, m]
-            gz = g[0] * axes[2, 0] + g[1] * axes[2, 1] + g[2] * axes[2, 2]
-        z[cell] = height
-        slope[cell, 0] = -(g[0] * axes[0, 0] + g[1] * axes[0, 1] + g[2] * axes[0, 2]) / gz
-        slope[cell, 1] = -(g[0] * axes[1, 0] + g[1] * axes[1, 1] + g[2] * axes[1, 2]) / gz
+            rise -= (phi0 + (along + 0.5 * bend * at) * at) / gz
+        g0, g1, g2 = g0 + at * h0, g1 + at * h1, g2 + at * h2
+        if gz * facing < 0.05 or abs(rise) > 0.5 * sizes[f]:
+            rise = 0.0
+            g0, g1, g2 = face_normals[f, 0], face_normals[f, 1], face_normals[f, 2]
+            gz = g0 * a0 + g1 * a1 + g2 * a2
+        z[cell] = start + rise
+        slope[cell, 0] = -(g0 * axes[0, 0] + g1 * axes[0, 1] + g2 * axes[0, 2]) / gz
+        slope[cell, 1] = -(g0 * axes[1, 0] + g1 * axes[1, 1] + g2 * axes[1, 2]) / gz
 
 
 @njit(cache=True)
-def sphere_heights(
+def _sphere_heights(
     origin: Floats, axes: Floats, half: Floats, count: int, facing: float, radius: float, z: Floats, slope: Floats
 ) -> None:
     """Heights of the sphere of this radius about the surface's own origin, on the side that faces the right way."""
@@ -160,7 +264,7 @@ def sphere_heights(
 
 
 @njit(cache=True)
-def plane_heights(
+def _plane_heights(
     origin: Floats, axes: Floats, half: Floats, count: int, facing: float, z: Floats, slope: Floats
 ) -> None:
     """Heights of the plane z = 0 of the surface's own frame, whose outward normal is that frame's z."""

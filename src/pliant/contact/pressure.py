@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-__all__ = ["Pressures", "compiled_love_table", "love_matrix", "love_table", "solve_pressures"]
+__all__ = ["Pressures", "compiled_love_table", "factored", "love_matrix", "love_table", "solve_pressures"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,7 +52,15 @@ def love_table(count: int, dx: float, dy: float) -> Floats:
 
 @njit(cache=True)
 def love_matrix(
-    table: Floats, cells: Ints, xy: Floats, slope: Floats, normal: float, mixed: float, shear: float, out: Floats
+    table: Floats,
+    cells: Ints,
+    xy: Floats,
+    slope: Floats,
+    normal: float,
+    mixed: float,
+    shear: float,
+    base: float,
+    out: Floats,
 ) -> None:
     """Compliance between cells of a grid whose forces act along the tilted normals of the interface, written to
     ``out``.
@@ -72,6 +80,7 @@ def love_matrix(
         normal: sum of (1 - nu^2) / E [1/Pa].
         mixed: difference object - pad of (1 - 2 nu) (1 + nu) / (2 E) [1/Pa].
         shear: sum of nu (1 + nu) / E [1/Pa].
+        base: added to every entry: what the whole body gives [m/N].
     """
     count = table.shape[0]
     for a in range(len(cells)):
@@ -80,7 +89,7 @@ def love_matrix(
             ib, jb = cells[b] // count, cells[b] % count
             t = table[abs(ia - ib), abs(ja - jb)]
             dot = slope[a, 0] * slope[b, 0] + slope[a, 1] * slope[b, 1]
-            value = normal * t * (1.0 + dot)
+            value = base + normal * t * (1.0 + dot)
             if a == b:
                 value += 0.5 * shear * t * dot
             else:
@@ -99,6 +108,15 @@ def _gather(matrix: Floats, index: Ints, out: Floats) -> None:
         row = matrix[index[a]]
         for b in range(len(index)):
             out[a, b] = row[index[b]]
+
+
+def factored(matrix: Floats, index: Ints) -> Floats | None:
+    """Cholesky factor (lower, for ``dpotrs``) of rows and columns ``index``; None if not positive definite."""
+    block = np.empty((len(index), len(index)))
+    _gather(matrix, index, block)
+    # symmetric: the transpose has the memory order LAPACK wants
+    factor, info = dpotrf(block.T, lower=1, overwrite_a=1, clean=0)
+    return None if info else np.asarray(factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +180,8 @@ def solve_pressures(
         index = np.flatnonzero(active)
         if not len(index) or (springs is None and len(index) < r):
             return Pressures(f, np.zeros(r), r == 0, exact, sweep)
-        block = np.empty((len(index), len(index)))
-        _gather(matrix, index, block)
-        # symmetric: the transpose has the memory order LAPACK wants
-        factor, info = dpotrf(block.T, lower=1, overwrite_a=1, clean=0)
-        if info:
+        factor = factored(matrix, index)
+        if factor is None:
             exact = False
             matrix = matrix + np.eye(n) * (0.02 * float(np.abs(np.diag(compliance)).mean()))
             if sweep > most // 2:

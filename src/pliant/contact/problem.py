@@ -9,13 +9,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from pliant.contact.coupling import Footprint, Resolved, cross_block, cross_compliance, footprint, resolve
-from pliant.contact.detection import Overlap, cross, grid, interface_slope, local_penetration
-from pliant.contact.gap import components
+from pliant.contact.detection import Overlap, cross
+from pliant.contact.measure import measure
 from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.objects.compliance import Compliance
 
-__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "patch_of"]
+__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "likely_cells", "patch_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -101,29 +101,26 @@ def assemble(
     block = np.repeat(np.arange(len(patches)), sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     compliance = np.empty((len(block), len(block)))
-    for a in range(len(patches)):
+    dents: list[Floats | None] = []
+    for a, (patch, size) in enumerate(zip(patches, sizes, strict=True)):
+        at = slice(ends[a], ends[a] + size)
         for b in range(len(patches)):
-            compliance[ends[a] : ends[a + 1], ends[b] : ends[b + 1]] = coupling[a, b]
-    at = 0
-    loves, dents = [], []
-    for patch, size in zip(patches, sizes, strict=True):
+            if a != b:
+                compliance[at, ends[b] : ends[b + 1]] = coupling[a, b]
         dx, dy = 2.0 * patch.half / count
-        local = np.empty((size, size))
         love_matrix(
             love_table(count, dx, dy),
             patch.cells,
             patch.xy,
             patch.tilt,
             *_half_space_constants(thing, pads[patch.pad]),
-            local,
+            coupling[a, a],
+            compliance[at, at],
         )
-        compliance[at : at + size, at : at + size] += local
-        loves.append(local)
         dents.append(_dent(thing, patch, count))
         if dents[-1] is not None:
-            compliance[at : at + size, at : at + size] += dents[-1]
-        at += size
-    _resolve_large(thing, pads, patches, compliance, loves, dents, block, count)
+            compliance[at, at] += dents[-1]
+    _resolve_large(thing, pads, patches, compliance, coupling, dents, block, count)
     return Problem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
 
 
@@ -144,39 +141,39 @@ def _half_space_constants(thing: PreparedObject, pad: PadSurface) -> tuple[float
 
 
 def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
-    pen, mine, theirs = local_penetration(
-        thing.surface, pad.surface, T_object_pad, patch.origin, patch.axes, patch.half, count, 2.0 * abs(patch.depth)
-    )
-    patch.cell_area = float(np.prod(2.0 * patch.half / count))
-    valid = ~np.isnan(pen)
-    if not valid.any():
-        patch.cells = np.zeros(0, dtype=np.int64)
-        patch.penetration = np.zeros(0)
-        patch.xy, patch.slope, patch.tilt = np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 2))
-        patch.height, patch.owner = np.zeros(0), np.zeros(0, dtype=np.int64)
-        patch.depth = 0.0
-        return
-    seed = int(np.nanargmax(pen))
-    patch.depth = float(pen[seed])
-    if patch.depth > 0.0:
-        over = valid & (pen > 0.0)
-        main = components(over, count, seed)
-        # what overlaps elsewhere in this window is another region's business
-        valid &= ~(over & ~main)
-    cells = np.flatnonzero(valid & (pen > patch.depth - 1.5 * abs(patch.depth) - 1e-12))
-    patch.cells = cells
-    patch.penetration = pen[cells]
-    patch.xy = grid(patch.half, count)[cells]
-    weight = np.where(valid, np.maximum(np.nan_to_num(pen), 0.0), 0.0)
-    total_weight = float(weight.sum())
-    weight = weight / total_weight if total_weight > 0.0 else valid / valid.sum()
-    patch.slope = interface_slope(mine, theirs, weight)[cells]
-    patch.height = 0.5 * (mine.z + theirs.z)[cells]
-    patch.owner = theirs.owner[cells]
     # the stiffer body shapes the interface
     total = thing.compliance + pad.compliance
     share = thing.compliance / total if total > 0.0 else 0.5
-    patch.tilt = (share * theirs.slope + (1.0 - share) * mine.slope)[cells]
+    patch.cell_area = float(4.0 * patch.half[0] * patch.half[1] / count**2)
+    patch.depth, patch.cells, patch.penetration, patch.xy, patch.slope, patch.tilt, patch.height, patch.owner = measure(
+        thing.surface.shape,
+        pad.surface.shape,
+        T_object_pad.rotation,
+        T_object_pad.translation,
+        patch.origin,
+        patch.axes,
+        patch.half,
+        count,
+        2.0 * abs(patch.depth),
+        share,
+    )
+
+
+def likely_cells(patches: list[Patch], problem: Problem, *, known: bool) -> NDArray[np.bool_]:
+    """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
+    # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
+    guess = np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
+    if not known:
+        return guess
+    start = 0
+    for patch in patches:
+        here = slice(start, start + len(patch.cells))
+        ellipse = ((patch.xy / patch.radii) ** 2).sum(axis=1) < 1.0
+        # an edge may have its pressure on one row of cells: an ellipse that falls between the cells says nothing
+        if 2 * int(ellipse.sum()) > int(guess[here].sum()):
+            guess[here] = ellipse
+        start = here.stop
+    return guess
 
 
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
@@ -245,7 +242,7 @@ def _resolve_large(
     pads: list[PadSurface],
     patches: list[Patch],
     compliance: Floats,
-    loves: list[Floats],
+    coupling: Floats,
     dents: list[Floats | None],
     block: Ints,
     count: int,
@@ -278,10 +275,10 @@ def _resolve_large(
             place = np.ix_(at[a], at[b])
             if a == b:
                 mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
-                local, dent = loves[a], dents[a]
+                local, dent = compliance[place] - coupling[a, a], dents[a]
                 if dent is not None:
                     # shell elements hold nothing of the half-space, and of the dent what the corners can show
-                    value += local + 0.01 * dent + 0.99 * (ra.rough @ dent @ ra.rough)
+                    value += local - 0.99 * dent + 0.99 * (ra.rough @ dent @ ra.rough)
                 else:
                     value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
             share = min(shares[a], shares[b]) if rb is not None else shares[a]

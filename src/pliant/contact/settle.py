@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.contact.pressure import Pressures, solve_pressures
-from pliant.contact.problem import Patch, Problem, assemble, coupling_matrix
+from pliant.contact.problem import Patch, Problem, assemble, coupling_matrix, likely_cells
 from pliant.contact.region import ContactState, ContactStatus
 from pliant.contact.solve import find_patches, refocus, report, tangential_stiffness
 from pliant.contact.surfaces import PadSurface, PreparedObject
@@ -25,6 +25,7 @@ from pliant.errors import OptionError
 __all__ = ["settle"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 _PASSES = 12
 _INNER = 12
@@ -104,7 +105,8 @@ def _settle(
         problem = assemble(thing, pads, Ts_object_pad, patches, coupling_matrix(thing, patches), cells)
         grips = [_grip(thing, pads[patch.pad], patch, start, pose, size) for patch in patches]
         local = np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:] / size])
-        answer, sticking = _balance(problem, patches, pads, grips, local, size)
+        guess = likely_cells(patches, problem, known=step > 0)
+        answer, sticking = _balance(problem, patches, pads, grips, local, size, guess)
         first_force = sticking if first_force is None else first_force
         if answer is None or answer.forces.sum() < _LOST * first_force:
             return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench)
@@ -178,14 +180,19 @@ def _limits(patch: Patch, mu: float, force: float) -> tuple[float, float]:
 
 
 def _balance(
-    problem: Problem, patches: list[Patch], pads: list[PadSurface], grips: list[_Grip], load: Floats, size: float
+    problem: Problem,
+    patches: list[Patch],
+    pads: list[PadSurface],
+    grips: list[_Grip],
+    load: Floats,
+    size: float,
+    guess: Bools,
 ) -> tuple[Pressures | None, float]:
     """Solve the linearised problem, letting contacts slide where Coulomb's limit is exceeded.
 
     Returns:
         The answer, None if all contact was lost; and the total normal force before anything slid.
     """
-    guess = problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block]
     sticking = 0.0
     normals = np.array([_rows(patch, size)[2] for patch in patches])
     n_cells = problem.block

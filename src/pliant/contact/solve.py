@@ -7,11 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dpotrs
 
 from pliant.contact.coupling import cross_compliance
 from pliant.contact.detection import cross, find_overlaps
-from pliant.contact.pressure import Pressures, solve_pressures
-from pliant.contact.problem import Patch, Problem, assemble, coupling_matrix, gap_modes, patch_of, stiffening
+from pliant.contact.pressure import Pressures, factored, solve_pressures
+from pliant.contact.problem import (
+    Patch,
+    Problem,
+    assemble,
+    coupling_matrix,
+    gap_modes,
+    likely_cells,
+    patch_of,
+    stiffening,
+)
 from pliant.contact.region import ContactRegion, ContactState, ContactStatus, SurfaceLoad
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.errors import OptionError
@@ -74,8 +84,7 @@ def solve_contacts(
         problem = assemble(thing, pads, Ts_object_pad, patches, coupling, cells)
         patterns, motions = gap_modes(patches, scale) if free else (np.zeros((len(patches), 0)), np.zeros((6, 0)))
         local_load = _in_frame(pose, wrench)
-        # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
-        guess = problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block]
+        guess = likely_cells(patches, problem, known=step > 0)
         answer = solve_pressures(
             problem.compliance, problem.penetration, patterns[problem.block], motions.T @ local_load, start=guess
         )
@@ -224,10 +233,14 @@ def _normal_stiffness(problem: Problem, answer: Pressures, count: int) -> Floats
         return out
     block = problem.block[on]
     right = (block[:, None] == np.arange(count)[None, :]).astype(np.float64)
-    try:
-        solved = np.linalg.solve(problem.compliance[np.ix_(on, on)], right)
-    except np.linalg.LinAlgError:
-        return out
+    factor = factored(problem.compliance, on)
+    if factor is not None:
+        solved, _ = dpotrs(factor, right, lower=1)
+    else:
+        try:
+            solved = np.linalg.solve(problem.compliance[np.ix_(on, on)], right)
+        except np.linalg.LinAlgError:
+            return out
     return np.asarray(np.einsum("ik,ik->k", right, solved))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant.contact.distance import DistanceField, distance_field
-from pliant.contact.gap import plane_heights, raster, sphere_heights
+from pliant.contact.distance import DistanceField, Probe, distance_field
+from pliant.contact.gap import MESH, PLANE, SPHERE, Shape
 from pliant.errors import MaterialError, OptionError
 from pliant.objects.compliance import Compliance, prepare_compliance
 from pliant.objects.liquid import Liquid
@@ -19,7 +19,6 @@ from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
 
 __all__ = [
-    "Heights",
     "MeshSurface",
     "Model",
     "PadSurface",
@@ -32,15 +31,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Model = Literal["body", "halfspace"]
-
-
-@dataclass(frozen=True, eq=False)
-class Heights:
-    """A surface over a grid: heights [m] (NaN where there is none), slopes, and the face under each cell (-1: none)."""
-
-    z: Floats
-    slope: Floats
-    owner: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +68,26 @@ class MeshSurface:
         v = self.smooth.mesh.vertices[np.unique(self.smooth.mesh.faces)]
         return v.min(axis=0), v.max(axis=0)
 
+    @cached_property
+    def shape(self) -> Shape:
+        """The surface as compiled code takes it."""
+        s = self.smooth
+        floats = [_frozen(a, np.float64) for a in (s.mesh.vertices, s.normals, s.quadrics, s.sizes)]
+        faces, corners = (_frozen(a, np.int64) for a in (s.mesh.faces, s.corners))
+        centres, reach = _frozen(self.centres, np.float64), _frozen(self.reach, np.float64)
+        return (MESH, 0.0, floats[0], faces, floats[1], corners, floats[2], floats[3], centres, reach)
+
+    @cached_property
+    def probe(self) -> Probe:
+        """Its signed distance as compiled code takes it."""
+        field, (low, high) = self.field, self.box
+        values = _frozen(field.values, np.float32)
+        return (MESH, 0.0, values, _frozen(field.corner, np.float64), field.step, low, high)
+
     @property
     def size(self) -> float:
         """Diagonal of the box around it [m]."""
         return float(np.linalg.norm(self.box[1] - self.box[0]))
-
-    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
-        """Heights over a grid in the contact frame given in this surface's own frame; see ``gap.raster``."""
-        z, slope, owner = np.empty(count * count), np.empty((count * count, 2)), np.empty(count * count, dtype=np.int64)
-        s = self.smooth
-        raster(
-            origin, axes, half, count, facing, window, s.mesh.vertices, s.mesh.faces, s.normals, s.corners, s.quadrics,
-            s.sizes, self.centres, self.reach, z, slope, owner,
-        )  # fmt: skip
-        return Heights(z, slope, owner)
 
     def signed_distance(self, points: Floats) -> Floats:
         """Distance of points from the surface, negative inside; interpolated, far away a lower bound."""
@@ -122,10 +118,13 @@ class SphereSurface:
     def spacing(self) -> float:
         return self.radius * float(np.sqrt(4 * np.pi / 400))
 
-    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
-        z, slope = np.empty(count * count), np.empty((count * count, 2))
-        sphere_heights(origin, axes, half, count, facing, self.radius, z, slope)
-        return Heights(z, slope, np.where(np.isnan(z), -1, 0))
+    @cached_property
+    def shape(self) -> Shape:
+        return _analytic_shape(SPHERE, self.radius)
+
+    @cached_property
+    def probe(self) -> Probe:
+        return _analytic_probe(SPHERE, self.radius, np.full(3, -self.radius), np.full(3, self.radius))
 
     def signed_distance(self, points: Floats) -> Floats:
         return np.asarray(np.linalg.norm(points, axis=1) - self.radius)
@@ -151,10 +150,13 @@ class PlaneSurface:
     def normals(self) -> Floats:
         return np.zeros((0, 3))
 
-    def heights(self, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float) -> Heights:
-        z, slope = np.empty(count * count), np.empty((count * count, 2))
-        plane_heights(origin, axes, half, count, facing, z, slope)
-        return Heights(z, slope, np.where(np.isnan(z), -1, 0))
+    @cached_property
+    def shape(self) -> Shape:
+        return _analytic_shape(PLANE, 0.0)
+
+    @cached_property
+    def probe(self) -> Probe:
+        return _analytic_probe(PLANE, 0.0, np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0]))
 
     def signed_distance(self, points: Floats) -> Floats:
         return np.asarray(points[:, 2])
@@ -332,6 +334,24 @@ class PreparedObject:
         first = np.einsum("ij,ij->i", np.cross(c - b, closest - b), normal) / area
         second = np.einsum("ij,ij->i", np.cross(a - c, closest - c), normal) / area
         return corners, np.column_stack([first, second, 1.0 - first - second])
+
+
+def _frozen(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Read-only and contiguous: one type for all surfaces, so that code is compiled for one type only."""
+    out: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
+    out.flags.writeable = False
+    return out
+
+
+def _analytic_shape(kind: int, radius: float) -> Shape:
+    rows, line = _frozen(np.zeros((0, 3)), np.float64), _frozen(np.zeros(0), np.float64)
+    three = _frozen(np.zeros((0, 3)), np.int64)
+    return (kind, float(radius), rows, three, rows, three, _frozen(np.zeros((0, 13)), np.float64), line, rows, line)
+
+
+def _analytic_probe(kind: int, radius: float, low: Floats, high: Floats) -> Probe:
+    values = _frozen(np.zeros((0, 0, 0)), np.float32)
+    return (kind, float(radius), values, _frozen(np.zeros(3), np.float64), 1.0, low, high)
 
 
 def _check_elastic(name: str, young: float, poisson: float) -> None:

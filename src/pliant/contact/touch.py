@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from pliant.contact.deepest import least_distance
 from pliant.contact.detection import find_overlaps
 from pliant.contact.surfaces import PadSurface, PreparedObject
 
@@ -24,16 +25,14 @@ def clearance(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> 
     surface, other = thing.surface, pad.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
     bound = np.inf
-    for samples, query, spacing in (
-        ((surface.points - t) @ R, other, surface.spacing),
-        (other.points @ R.T + t, surface, other.spacing),
-    ):
-        if len(samples):
-            bound = min(bound, float(query.signed_distance(samples).min()) - 0.8 * spacing)
+    if len(surface.points):
+        bound = least_distance(surface.points, R, t, other.probe, False) - 0.8 * surface.spacing
+    if len(other.points):
+        bound = min(bound, least_distance(other.points, R, t, surface.probe, True) - 0.8 * other.spacing)
     margin = 1.5 * max(surface.spacing, other.spacing)
     if bound > margin:
         return bound
-    places = find_overlaps(thing, other, T_object_pad, near=4.0 * margin, seeds=3)
+    places = find_overlaps(thing, other, T_object_pad, near=4.0 * margin, seeds=3, only_deepest=True)
     if places:
         return -max(place.depth for place in places)
     return max(bound, 1e-6 * margin)
@@ -80,7 +79,7 @@ def first_touch(
     for _ in range(40):
         middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
         gap = clearance(thing, pad, T_object_pad(middle))
-        if abs(gap) <= tolerance:
+        if abs(gap) <= tolerance or (high[0] - low[0]) * speed <= tolerance:
             break
         if gap > 0:
             low, high = (middle, gap), (high[0], 0.5 * high[1])

@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix, hstack, identity, kron
 
-from pliant.objects.elimination import Elimination
+from pliant.objects.elimination import condensed_gram
 from pliant.objects.smooth import sectors
 from pliant.objects.tetrahedra import Tetrahedra, shape_gradients
 
@@ -63,28 +63,37 @@ def surface_compliance(
     stiffness = float(np.einsum("eii->", matrices)) / size
     report = progress or (lambda _fraction: None)
     held = determinate_supports(tets.nodes[: tets.corners], rigid)
-    factor = Elimination(
-        matrices,
-        tets.elements,
-        centres,
-        size,
-        springs=dict.fromkeys(held, stiffness),
-        progress=lambda fraction: report(0.4 * fraction),
-    )
     corners, faces, psi, surface_mass = _hat_loads(tets)
     n = len(corners)
     hats = kron(psi, identity(3), format="csr")
-    gram = factor.gram(
-        hstack([hats, csr_matrix(weighted)], format="csr"), progress=lambda fraction: report(0.4 + 0.6 * fraction)
+    gram = condensed_gram(
+        matrices,
+        tets.elements,
+        centres,
+        hstack([hats, csr_matrix(weighted)], format="csr"),
+        springs=dict.fromkeys(held, stiffness),
+        progress=report,
     )
+    del matrices
     # P^T Psi = Psi - (mass rigid) T: the loads with the inertia forces that balance them
     relief = balance @ (hats.T @ rigid).T
-    cross = gram[: 3 * n, 3 * n :] @ relief
-    free = gram[: 3 * n, : 3 * n] - cross - cross.T + relief.T @ gram[3 * n :, 3 * n :] @ relief
+    # in place, and a block of rows at a time: these matrices are what fills the memory
+    half = relief.T @ gram[3 * n :, 3 * n :] * 0.5 - gram[: 3 * n, 3 * n :]
+    free = gram[: 3 * n, : 3 * n].copy()
+    del gram
+    free += half @ relief
+    free += relief.T @ half.T
     inverse_mass = np.asarray(np.linalg.inv(surface_mass), dtype=np.float64)
-    half = np.einsum("vw,wac->vac", inverse_mass, free.reshape(n, 3, 3 * n), optimize=True).reshape(3 * n, n, 3)
-    compliance = np.einsum("rwc,wv->rvc", half, inverse_mass, optimize=True).reshape(3 * n, 3 * n)
-    return corners, faces, 0.5 * (compliance + compliance.T), inverse_mass
+    for axis in range(3):
+        free[axis::3] = inverse_mass @ free[axis::3]
+    for axis in range(3):
+        free[:, axis::3] = free[:, axis::3] @ inverse_mass
+    for low in range(0, 3 * n, 256):
+        rows = slice(low, low + 256)
+        mean = 0.5 * (free[rows, low:] + free[low:, rows].T)
+        free[rows, low:] = mean
+        free[low:, rows] = mean.T
+    return corners, faces, free, inverse_mass
 
 
 def _rigid_motions(points: Floats) -> Floats:

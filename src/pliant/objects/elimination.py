@@ -16,13 +16,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_matrix
 
-__all__ = ["Elimination"]
+__all__ = ["Elimination", "condensed_gram"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LEAF = 32
 """Elements in an undivided part: small enough that its dense matrix wastes little, large enough to be quick."""
+
+
+_ROWS = 256
+"""Rows handled at a time where a copy of the whole would be large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,7 @@ class Elimination:
         size: number of unknowns, d times the number of nodes.
         springs: unknown -> stiffness to ground added on the diagonal; how a free body is held.
         progress: called with the fraction done.
+        consume: given every step instead of keeping it; nothing can be solved afterwards.
 
     Raises:
         numpy.linalg.LinAlgError: the matrix is not positive definite.
@@ -58,6 +63,7 @@ class Elimination:
         *,
         springs: dict[int, float] | None = None,
         progress: Callable[[float], None] | None = None,
+        consume: Callable[[int, _Step], None] | None = None,
     ) -> None:
         self._matrices = matrices
         self._nodes = nodes
@@ -68,6 +74,8 @@ class Elimination:
         self._size = size
         self._done = 0
         self._progress = progress
+        self._consume = consume
+        self._count = 0
         outer, _, _ = self._part(np.arange(len(nodes)), centres)
         if len(outer):
             raise ValueError("elements refer to nodes that no element completes")
@@ -79,6 +87,8 @@ class Elimination:
         children: tuple[int, ...] = ()
         if len(elements) <= _LEAF:
             nodes, matrix, split = self._assemble(elements)
+            e = self._width * split
+            corner, side, rest = matrix[:e, :e].copy(order="F"), matrix[:e, e:].copy(order="F"), matrix[e:, e:].copy()
             self._done += len(elements)
             if self._progress is not None:
                 self._progress(self._done / len(centres))
@@ -86,24 +96,40 @@ class Elimination:
             spread = np.ptp(centres[elements], axis=0)
             order = elements[np.argsort(centres[elements, int(np.argmax(spread))], kind="stable")]
             half = len(order) // 2
-            left, k_left, first = self._part(order[:half], centres)
-            right, k_right, second = self._part(order[half:], centres)
-            children = (first, second)
-            nodes = np.union1d(left, right)
+            parts = [self._part(order[:half], centres), self._part(order[half:], centres)]
+            children = (parts[0][2], parts[1][2])
+            nodes = np.union1d(parts[0][0], parts[1][0])
             inside = np.bincount(self._nodes[elements].ravel(), minlength=len(self._total))
             nodes, split = self._inner_first(nodes, inside[nodes])
             place = np.empty(len(self._total), dtype=np.int64)
             place[nodes] = np.arange(len(nodes))
-            matrix = np.zeros((self._width * len(nodes),) * 2)
-            for part, block in ((left, k_left), (right, k_right)):
-                at = self._unknowns(place[part])
-                matrix[at[:, None], at[None, :]] += block
-        e = self._width * split
-        factor = cholesky(matrix[:e, :e], lower=True, check_finite=False)
-        coupling = solve_triangular(factor, matrix[:e, e:], lower=True, check_finite=False)
+            e = self._width * split
+            # the full matrix is never formed: at the top of the tree it is what would fill the memory
+            o = self._width * len(nodes) - e
+            corner, side, rest = np.zeros((e, e), order="F"), np.zeros((e, o), order="F"), np.zeros((o, o))
+            while parts:
+                left, block, _ = parts.pop(0)
+                at = self._unknowns(place[left])
+                inside_here, outside = np.flatnonzero(at < e), np.flatnonzero(at >= e)
+                _scatter(corner, at[inside_here], at[inside_here], block, inside_here, inside_here)
+                _scatter(side, at[inside_here], at[outside] - e, block, inside_here, outside)
+                _scatter(rest, at[outside] - e, at[outside] - e, block, outside, outside)
+                del block
+        factor = cholesky(corner, lower=True, overwrite_a=True, check_finite=False)
+        del corner
+        coupling = solve_triangular(factor, side, lower=True, overwrite_b=True, check_finite=False)
+        del side
+        for rows in np.array_split(np.arange(len(rest)), max(1, len(rest) // 512)):
+            if len(rows):
+                rest[rows] -= coupling[:, rows[0] : rows[-1] + 1].T @ coupling
         inner, outer = nodes[:split], nodes[split:]
-        self._steps.append(_Step(self._unknowns(inner), self._unknowns(outer), factor, coupling, children))
-        return outer, matrix[e:, e:] - coupling.T @ coupling, len(self._steps) - 1
+        step = _Step(self._unknowns(inner), self._unknowns(outer), factor, coupling, children)
+        self._count += 1
+        if self._consume is None:
+            self._steps.append(step)
+        else:
+            self._consume(self._count - 1, step)
+        return outer, rest, self._count - 1
 
     def _inner_first(self, nodes: Ints, count: Ints) -> tuple[Ints, int]:
         """Nodes that no other part touches first; and how many they are."""
@@ -151,24 +177,81 @@ class Elimination:
         Only the forward half of the solution is needed, K^-1 = L^-T L^-1, and each part only sees the loads that act
         in it: far cheaper than solving for every load when the loads are local.
         """
-        out = np.zeros((loads.shape[1],) * 2)
-        where = np.empty(self._size, dtype=np.int64)
-        pending: dict[int, tuple[Ints, Floats]] = {}
+        gram = _Gram(loads, self._size)
         for number, step in enumerate(self._steps):
-            own = loads[step.inner].tocoo()
-            parts = [pending.pop(child) for child in step.children]
-            columns = np.unique(np.concatenate([own.col.astype(np.int64), *(part[0] for part in parts)]))
-            n = len(step.inner)
-            where[step.inner] = np.arange(n)
-            where[step.outer] = n + np.arange(len(step.outer))
-            right = np.zeros((n + len(step.outer), len(columns)))
-            right[own.row, np.searchsorted(columns, own.col)] = own.data
-            for child, (their_columns, carried) in zip(step.children, parts, strict=True):
-                rows = where[self._steps[child].outer]
-                right[rows[:, None], np.searchsorted(columns, their_columns)[None, :]] += carried
-            y = solve_triangular(step.factor, right[:n], lower=True, check_finite=False)
-            out[columns[:, None], columns[None, :]] += y.T @ y
-            pending[number] = (columns, right[n:] - step.coupling.T @ y)
+            gram.add(number, step)
             if progress is not None:
                 progress((number + 1) / len(self._steps))
-        return out
+        return gram.out
+
+
+def _scatter(out: Floats, rows: Ints, columns: Ints, block: Floats, at: Ints, bt: Ints) -> None:
+    """out[rows, columns] += block[at, bt], some rows at a time: fancy indexing copies what it touches."""
+    for low in range(0, len(rows), _ROWS):
+        part = slice(low, low + _ROWS)
+        out[rows[part, None], columns[None, :]] += block[at[part, None], bt[None, :]]
+
+
+def condensed_gram(
+    matrices: Floats,
+    nodes: Ints,
+    centres: Floats,
+    loads: csr_matrix,
+    *,
+    springs: dict[int, float] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Floats:
+    """``Elimination(...).gram(loads)`` in one pass that keeps no factor: a fraction of the memory."""
+    size = int(loads.shape[0])
+    gram = _Gram(loads, size)
+    Elimination(matrices, nodes, centres, size, springs=springs, progress=progress, consume=gram.add)
+    return gram.out
+
+
+class _Gram:
+    """Sums B^T K^-1 B step by step, in the order of elimination; a part's share waits only for its parent."""
+
+    def __init__(self, loads: csr_matrix, size: int) -> None:
+        self._sum = np.zeros((loads.shape[1],) * 2)
+        self._loads = loads
+        self._where = np.empty(size, dtype=np.int64)
+        self._pending: dict[int, tuple[Ints, Ints, Floats]] = {}
+
+    def add(self, number: int, step: _Step) -> None:
+        """Take in one step; its children must have been added before."""
+        own = self._loads[step.inner].tocoo()
+        parts = [self._pending.pop(child) for child in step.children]
+        columns = np.unique(np.concatenate([own.col.astype(np.int64), *(part[1] for part in parts)]))
+        n, where = len(step.inner), self._where
+        where[step.inner] = np.arange(n)
+        where[step.outer] = n + np.arange(len(step.outer))
+        inner = np.zeros((n, len(columns)), order="F")
+        outer = np.zeros((len(step.outer), len(columns)))
+        inner[own.row, np.searchsorted(columns, own.col)] = own.data
+        while parts:
+            their_outer, their_columns, carried = parts.pop(0)
+            rows, place = where[their_outer], np.searchsorted(columns, their_columns)
+            every, here, there = np.arange(len(place)), np.flatnonzero(rows < n), np.flatnonzero(rows >= n)
+            _scatter(inner, rows[here], place, carried, here, every)
+            _scatter(outer, rows[there] - n, place, carried, there, every)
+            del carried
+        y = solve_triangular(step.factor, inner, lower=True, overwrite_b=True, check_finite=False)
+        del inner
+        if len(step.outer):
+            for low in range(0, len(outer), _ROWS):
+                outer[low : low + _ROWS] -= step.coupling[:, low : low + _ROWS].T @ y
+            self._pending[number] = (step.outer, columns, outer)
+        for low in range(0, len(columns), _ROWS):
+            # lower triangle only; the mirror image is added once all is summed
+            high = min(low + _ROWS, len(columns))
+            self._sum[columns[low:high, None], columns[None, :high]] += y[:, low:high].T @ y[:, :high]
+
+    @property
+    def out(self) -> Floats:
+        """The sum, both triangles."""
+        for low in range(0, len(self._sum), _ROWS):
+            high = min(low + _ROWS, len(self._sum))
+            square = np.tril(self._sum[low:high, low:high])
+            self._sum[low:high, low:high] = square + np.tril(square, -1).T
+            self._sum[low:high, high:] = self._sum[high:, low:high].T
+        return self._sum
