@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import pinocchio as pin
+import yaml
 from numpy.typing import NDArray
 
 from pliant.documents import parse_document, read_mapping, resolve_inside
@@ -45,6 +46,9 @@ def task_from_fields(
     if reader.problems or assembly is None or body_notes is None or scene is None:
         raise DocumentError(str(path), reader.problems)
     body, notes = body_notes
+    source = yaml.safe_dump(
+        fields.model_dump(mode="json", exclude_unset=True), sort_keys=False, default_flow_style=None, width=120
+    )
     q_start = _start(fields.robot, assembly, path)
     move = fields.task.move
     rotation = np.zeros(3)
@@ -60,7 +64,7 @@ def task_from_fields(
         Carrier(fields.task.by),
     )
     options = PlannerOptions(fields.planner.faces, fields.planner.rolls, fields.planner.keep)
-    return Task(assembly, q_start, body, fields.object.pose.se3, scene, wish, options, path.stem, notes)
+    return Task(assembly, q_start, body, fields.object.pose.se3, scene, wish, options, path.stem, notes, source)
 
 
 class _Reader:

@@ -1,15 +1,37 @@
 """Which way: from a task to a grasp that holds with the smallest forces."""
 
 from pliant.planner.hypotheses import Approach, Hypothesis, approaches, make_hypotheses
+from pliant.planner.plan import (
+    HeldState,
+    Phase,
+    Plan,
+    PlannedContact,
+    PlannedGrasp,
+    PlanStatus,
+    Rejection,
+    StableGrasp,
+    Stage,
+    Trajectory,
+)
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
 
 __all__ = [
     "Approach",
     "Carrier",
+    "HeldState",
     "Hypothesis",
     "MoveFrame",
+    "Phase",
+    "Plan",
+    "PlanStatus",
+    "PlannedContact",
+    "PlannedGrasp",
     "PlannerOptions",
+    "Rejection",
+    "StableGrasp",
+    "Stage",
     "Task",
+    "Trajectory",
     "Wish",
     "approaches",
     "make_hypotheses",

@@ -86,6 +86,7 @@ class Task:
         options: how hard to look.
         name: for messages and files.
         notes: what was assumed or mended while reading.
+        source: the task file's text, where it came from one.
     """
 
     assembly: Assembly
@@ -97,3 +98,4 @@ class Task:
     options: PlannerOptions = field(default_factory=PlannerOptions)
     name: str = "task"
     notes: tuple[str, ...] = ()
+    source: str = ""

@@ -1,0 +1,324 @@
+"""What the planner answers: ranked grasps with their whole operation, and why every other hypothesis fell.   (SPEC 8)
+
+Everything that control, viewer, report and export need is in here; they compute nothing again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.task import Task
+
+__all__ = [
+    "HeldState",
+    "Phase",
+    "Plan",
+    "PlanStatus",
+    "PlannedContact",
+    "PlannedGrasp",
+    "Rejection",
+    "Stage",
+    "StableGrasp",
+    "Trajectory",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class PlanStatus(StrEnum):
+    """Whether there is a grasp."""
+
+    FOUND = "found"
+    NONE = "none"
+
+
+class Stage(StrEnum):
+    """The stages in which a hypothesis can fall, in their order."""
+
+    OPEN_HAND = "open hand"
+    CLOSING = "closing"
+    CONTACT = "contact"
+    STABILITY = "stability"
+    REACH = "reach"
+    MANIPULATION = "manipulation"
+    APPROACH = "approach"
+    CHOICE = "choice"
+
+
+class Phase(StrEnum):
+    """The phases of an operation, in their order."""
+
+    APPROACH = "approach"
+    """The arm brings the open hand to the object."""
+    CLOSE = "close"
+    """The fingers close to their first touches."""
+    SQUEEZE = "squeeze"
+    """The fingers press until the grasp holds the weight."""
+    LIFT = "lift"
+    """The arm lifts."""
+    MOVE = "move"
+    """The wish: fingers, arm or both move the object."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a hypothesis fell.
+
+    Args:
+        number: of the hypothesis.
+        stage: where.
+        reason: in a few words; the same words for the same reason, so that they can be counted.
+        margin: by how much it failed, in ``unit``; larger is worse.
+        unit: of the margin.
+        detail: which link, joint or contact, with numbers.
+    """
+
+    number: int
+    stage: Stage
+    reason: str
+    margin: float
+    unit: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedContact:
+    """One contact region of a held object.
+
+    Args:
+        link: the link that touches.
+        finger: its finger; empty for the palm.
+        patch: number of the region on that link.
+        T_object_contact: contact frame in the object's frame: origin at the centre of pressure, z along the inward
+            normal.
+        p_link: the centre of pressure in the link's frame [m].
+        force: simulated force on the object in the contact frame: two tangential, then normal [N].
+        wanted: the smallest sufficient force there, in the same frame [N].
+        radius: of the patch [m].
+        half_axes: of the patch along the frame's x and y [m].
+        peak_pressure: [Pa].
+        area: of the patch [m^2].
+        depth: overlap of the undeformed surfaces [m].
+        stiffness: force per displacement of the pad: tangential, tangential, normal [N/m].
+        friction: Coulomb coefficient.
+        max_force: what pad and object permit [N].
+        p_object_cells: k x 3 places of the pressure in the object's frame [m].
+        pressures: k pressures there [Pa].
+        cell_area: area of each of these cells [m^2].
+    """
+
+    link: str
+    finger: str
+    patch: int
+    T_object_contact: pin.SE3
+    p_link: Floats
+    force: Floats
+    wanted: Floats
+    radius: float
+    half_axes: Floats
+    peak_pressure: float
+    area: float
+    depth: float
+    stiffness: Floats
+    friction: float
+    max_force: float
+    p_object_cells: Floats
+    pressures: Floats
+    cell_area: float
+
+    @property
+    def normal_force(self) -> float:
+        """Simulated normal force [N]."""
+        return float(self.force[2])
+
+    @property
+    def slip_margin(self) -> float:
+        """mu f_n - |f_t| of the simulated force [N]; below zero it slips."""
+        return float(self.friction * self.force[2] - np.hypot(self.force[0], self.force[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldState:
+    """The held object at one instant.
+
+    Args:
+        time: in the trajectory [s].
+        phase: of the operation.
+        q: joints.
+        T_world_object: where it has settled.
+        contacts: its contact regions.
+        centre_of_mass: of the deformed object with its liquid, in the world [m].
+        centre_at_rest: of the undeformed object in the same pose, in the world [m].
+        load: weight: force [N] and torque about ``centre_of_mass`` [N m], world frame.
+        torques: what the joints bear: J^T f and the links' own weight [N m, N].
+        friction_usage: largest part of the available friction that the balance needs; at most 1.
+        displacement: n x 3 of the mesh's vertices in the object's frame, rigid motion left out [m]; float32.
+        volume_change: relative.
+        liquid_level: height of the liquid's surface in the world [m]; None without liquid.
+    """
+
+    time: float
+    phase: Phase
+    q: Floats
+    T_world_object: pin.SE3
+    contacts: tuple[PlannedContact, ...]
+    centre_of_mass: Floats
+    centre_at_rest: Floats
+    load: Floats
+    torques: Floats
+    friction_usage: float
+    displacement: NDArray[np.float32]
+    volume_change: float
+    liquid_level: float | None = None
+
+    @property
+    def largest_force(self) -> float:
+        """Largest normal force [N]."""
+        return max((contact.normal_force for contact in self.contacts), default=0.0)
+
+    @property
+    def largest_pressure(self) -> float:
+        """[Pa]"""
+        return max((contact.peak_pressure for contact in self.contacts), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Joints over time, under the speed limits; linear in between.
+
+    Args:
+        times: n, increasing from 0 [s].
+        q: n x joints.
+        phases: n, the phase that each point belongs to (the first point of a phase closes the one before).
+        object_poses: n x 7, position [m] and quaternion w x y z of the object in the world.
+    """
+
+    times: Floats
+    q: Floats
+    phases: tuple[Phase, ...]
+    object_poses: Floats
+
+    @property
+    def duration(self) -> float:
+        """[s]"""
+        return float(self.times[-1])
+
+    def at(self, time: float) -> Floats:
+        """Joints at a time; held at both ends."""
+        i = int(np.clip(np.searchsorted(self.times, time) - 1, 0, len(self.times) - 2))
+        share = np.clip((time - self.times[i]) / (self.times[i + 1] - self.times[i]), 0.0, 1.0)
+        return np.asarray(self.q[i] + share * (self.q[i + 1] - self.q[i]))
+
+    def span(self, phase: Phase) -> tuple[float, float] | None:
+        """First and last time of a phase; None if the operation has none."""
+        at = [i for i, p in enumerate(self.phases) if p is phase]
+        return (float(self.times[max(at[0] - 1, 0)]), float(self.times[at[-1]])) if at else None
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedGrasp:
+    """A grasp that holds, with the operation it was chosen for.
+
+    Args:
+        hypothesis: where it began.
+        trajectory: the whole operation.
+        states: the held object: first the grasp, then after the lift, then every step of the move.
+        q_pregrasp: joints with the open hand in place.
+        q_touch: joints at first touch.
+        largest_force: largest normal force over the whole operation [N].
+        largest_pressure: over the whole operation [Pa].
+        com_shift: how far the deformation moves the centre of mass in the grasp [m].
+        joint_range: criterion (7), mean over the trajectory's held part; small is good.
+        arm_path: length of the arm's way in joint space [rad].
+        epsilon: Ferrari-Canny quality of the grasp's contacts, for comparison.
+        slack: unbalanced part of the simulated contact forces [N].
+        warnings: what is rough about it.
+    """
+
+    hypothesis: Hypothesis
+    trajectory: Trajectory
+    states: tuple[HeldState, ...]
+    q_pregrasp: Floats
+    q_touch: Floats
+    largest_force: float
+    largest_pressure: float
+    com_shift: float
+    joint_range: float
+    arm_path: float
+    epsilon: float
+    slack: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def grasp(self) -> HeldState:
+        """The object just held, before the lift."""
+        return self.states[0]
+
+
+@dataclass(frozen=True)
+class StableGrasp:
+    """A hypothesis that reached a stable grasp, whatever became of it afterwards.
+
+    Args:
+        number: of the hypothesis.
+        largest_force: its largest normal force when the weight is held [N].
+        epsilon: Ferrari-Canny quality.
+    """
+
+    number: int
+    largest_force: float
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The answer to a task.
+
+    Args:
+        task: the question.
+        status: found or none.
+        grasps: the kept ones, best first; empty if there is none.
+        hypotheses: all that were tried.
+        rejections: one for each hypothesis that is not in ``grasps``.
+        stable: every stable grasp on the way, in the order of the hypotheses.
+        advice: why there is no plan and what to change; or what is remarkable about it.
+        seed: of the search.
+        wall_s: wall time [s].
+        cpu_s: CPU time of each stage, over all workers [s].
+        versions: of pliant and what it computes with.
+    """
+
+    task: Task
+    status: PlanStatus
+    grasps: tuple[PlannedGrasp, ...]
+    hypotheses: tuple[Hypothesis, ...]
+    rejections: tuple[Rejection, ...]
+    stable: tuple[StableGrasp, ...] = ()
+    advice: str = ""
+    seed: int = 0
+    wall_s: float = 0.0
+    cpu_s: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> PlannedGrasp | None:
+        """The chosen one."""
+        return self.grasps[0] if self.grasps else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many fell, by ``stage: reason``, in the order of the stages and most frequent first."""
+        tally: dict[tuple[Stage, str], int] = {}
+        for rejection in self.rejections:
+            key = (rejection.stage, rejection.reason)
+            tally[key] = tally.get(key, 0) + 1
+        order = list(Stage)
+        keys = sorted(tally, key=lambda key: (order.index(key[0]), -tally[key], key[1]))
+        return {f"{stage}: {reason}": tally[stage, reason] for stage, reason in keys}
