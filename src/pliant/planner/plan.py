@@ -23,8 +23,8 @@ __all__ = [
     "PlannedContact",
     "PlannedGrasp",
     "Rejection",
-    "Stage",
     "StableGrasp",
+    "Stage",
     "Trajectory",
 ]
 
