@@ -252,7 +252,9 @@ def _resolve_large(
     if body is None:
         return
     # a patch whose cells have all come free has nothing to resolve
-    shares = [_resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches]
+    shares = [
+        _resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches
+    ]
     resolved = [
         resolve(body, patch.origin, patch.axes, patch.half, count, patch.cells, patch.spread)
         if share > 0.0 and patch.spread is not None
