@@ -14,6 +14,7 @@ from pliant.planner.plan import (
     Trajectory,
 )
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
+from pliant.planner.verify import Tolerances, Verdict, verify_plan
 
 __all__ = [
     "Approach",
@@ -31,8 +32,11 @@ __all__ = [
     "StableGrasp",
     "Stage",
     "Task",
+    "Tolerances",
     "Trajectory",
+    "Verdict",
     "Wish",
     "approaches",
     "make_hypotheses",
+    "verify_plan",
 ]
