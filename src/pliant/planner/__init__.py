@@ -13,6 +13,7 @@ from pliant.planner.plan import (
     Stage,
     Trajectory,
 )
+from pliant.planner.search import Progress, plan
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
 from pliant.planner.verify import Tolerances, Verdict, verify_plan
 
@@ -28,6 +29,7 @@ __all__ = [
     "PlannedContact",
     "PlannedGrasp",
     "PlannerOptions",
+    "Progress",
     "Rejection",
     "StableGrasp",
     "Stage",
@@ -38,5 +40,6 @@ __all__ = [
     "Wish",
     "approaches",
     "make_hypotheses",
+    "plan",
     "verify_plan",
 ]
