@@ -24,7 +24,7 @@ from pliant.errors import InputError, PlanError
 from pliant.files import load_plan, save_plan
 from pliant.files.plan_archive import array_bytes, pack
 from pliant.objects import Mesh
-from pliant.planner import Plan, PlanStatus
+from pliant.planner import Plan, PlannerOptions, PlanStatus
 from pliant.robot import Robot, link_mesh, load_robot
 
 
@@ -128,6 +128,22 @@ def test_a_plan_without_a_grasp_is_written_with_its_reasons(tmp_path: Path) -> N
     assert list(differences(none, read)) == []
     assert read.best is None
     assert read.counts == {"open hand: the open hand touches the scene": 2, "closing: never touched": 1}
+
+
+def test_no_field_is_left_at_its_default(tmp_path: Path) -> None:
+    """A field that the file forgets would come back as its default; here none has its default."""
+    plan = ball_plan(move=True)
+    options = PlannerOptions(61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2))
+    for value, field in zip(dataclasses.astuple(options), dataclasses.fields(options), strict=True):
+        assert value != field.default
+    hypotheses = tuple(dataclasses.replace(h, opening=0.5) for h in plan.hypotheses)
+    task = dataclasses.replace(plan.task, options=options, notes=("mended", "guessed"))
+    grasp = dataclasses.replace(plan.grasps[0], hypothesis=hypotheses[2])
+    other = dataclasses.replace(plan, task=task, hypotheses=hypotheses, grasps=(grasp,), advice="hm")
+    for item in (other, other.grasps[0], other.task, other.hypotheses[0], other.rejections[0]):
+        for field in dataclasses.fields(item):
+            assert field.default is dataclasses.MISSING or getattr(item, field.name) != field.default, field.name
+    assert list(differences(other, load_plan(save_plan(other, tmp_path / "x.plan")))) == []
 
 
 def test_numbers_that_are_not_finite_survive(tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ from pliant.files.plan_schema import (
     HypothesisEntry,
     MeshEntry,
     ObjectEntry,
-    OptionsEntry,
     PhaseEntry,
     PlanDocument,
     RejectionEntry,
@@ -46,7 +45,6 @@ from pliant.files.plan_schema import (
     StateEntry,
     TaskEntry,
     TrajectoryEntry,
-    WishEntry,
     pose_rows,
 )
 from pliant.objects import Mesh
@@ -142,7 +140,7 @@ class _Writer:
     def task(self, task: Task) -> TaskEntry:
         robot, members = robot_entry(task.assembly)
         self.members.update(members)
-        body, wish = task.body, task.wish
+        body = task.body
         return TaskEntry(
             name=task.name,
             robot=robot,
@@ -157,15 +155,8 @@ class _Writer:
             ),
             object_pose=pose_rows(task.T_world_object),
             scene=tuple(self.mesh(f"scene_{i}", mesh) for i, mesh in enumerate(task.scene)),
-            wish=WishEntry(
-                lift=wish.lift,
-                translation=wish.translation,
-                rotation=wish.rotation,
-                frame=wish.frame,
-                steps=wish.steps,
-                by=wish.by,
-            ),
-            options=OptionsEntry(faces=task.options.faces, rolls=task.options.rolls, keep=task.options.keep),
+            wish=task.wish,
+            options=task.options,
             notes=task.notes,
         )
 
@@ -252,6 +243,7 @@ def _hypothesis(hypothesis: Hypothesis) -> HypothesisEntry:
         preshape=hypothesis.preshape,
         fingers=hypothesis.fingers,
         source=hypothesis.source,
+        opening=hypothesis.opening,
     )
 
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Field, PlainS
 
 from pliant.documents import Document
 from pliant.objects import ContactLimits, Liquid, Material
-from pliant.planner import Carrier, MoveFrame, Phase, PlanStatus, Stage
+from pliant.planner import Phase, PlannerOptions, PlanStatus, Stage, Wish
 from pliant.robot import ArmDescription, HandDescription
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "MeshEntry",
     "MimicEntry",
     "ObjectEntry",
-    "OptionsEntry",
     "PhaseEntry",
     "PlanDocument",
     "RejectionEntry",
@@ -41,7 +40,6 @@ __all__ = [
     "StateEntry",
     "TaskEntry",
     "TrajectoryEntry",
-    "WishEntry",
     "pose_rows",
     "to_se3",
 ]
@@ -193,25 +191,6 @@ class ObjectEntry(Document):
     rest_volume: NotNegative
 
 
-class WishEntry(Document):
-    """What must happen to it."""
-
-    lift: float
-    translation: Vector
-    rotation: Vector
-    frame: MoveFrame
-    steps: Count
-    by: Carrier
-
-
-class OptionsEntry(Document):
-    """How hard was looked."""
-
-    faces: Count
-    rolls: Count
-    keep: Count
-
-
 class TaskEntry(Document):
     """The question; its file's text is ``task.yaml`` in the archive."""
 
@@ -221,8 +200,8 @@ class TaskEntry(Document):
     object: ObjectEntry
     object_pose: PoseRows
     scene: Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)]
-    wish: WishEntry
-    options: OptionsEntry
+    wish: Wish
+    options: PlannerOptions
     notes: tuple[Text, ...]
 
 
@@ -237,6 +216,7 @@ class HypothesisEntry(Document):
     preshape: str
     fingers: Annotated[tuple[str, ...], Field(max_length=100)]
     source: Text
+    opening: float
 
 
 class RejectionEntry(Document):
