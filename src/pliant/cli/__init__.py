@@ -21,6 +21,7 @@ COMMANDS = {
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
+    "export": "pliant.cli.export",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }

@@ -50,23 +50,24 @@ from pliant.files.plan_schema import (
 from pliant.objects import Mesh
 from pliant.planner import HeldState, Hypothesis, Plan, PlannedContact, PlannedGrasp, Task, Trajectory
 
-__all__ = ["load_plan", "save_plan"]
+__all__ = ["load_plan", "plan_fields", "save_plan"]
 
 
 def save_plan(plan: Plan, path: str | Path) -> Path:
     """Write a plan file; it appears whole or not at all. The usual suffix is ``.plan``."""
     path = Path(path)
     writer = _Writer()
-    try:
-        document = writer.document(plan)
-    except ValidationError as bad:
-        first = bad.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PlanError(str(path), Problem(where, f"{bad.title} cannot be written: {first['msg']}")) from None
-    text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    fields = _document(writer, plan, str(path)).model_dump(mode="json")
+    text = json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     members = {**writer.members, "plan.json": text.encode(), "task.yaml": plan.task.source.encode()}
     write_bytes(path, pack(members), error=PlanError)
     return path
+
+
+def plan_fields(plan: Plan) -> dict[str, Any]:
+    """The content of ``plan.json``: a plan in JSON's own types, without its large arrays."""
+    fields: dict[str, Any] = _document(_Writer(), plan, plan.task.name).model_dump(mode="json")
+    return fields
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -80,6 +81,15 @@ def load_plan(path: str | Path) -> Plan:
         raise
     except InputError as bad:
         raise PlanError(archive.source, bad.problems) from None
+
+
+def _document(writer: _Writer, plan: Plan, source: str) -> PlanDocument:
+    try:
+        return writer.document(plan)
+    except ValidationError as bad:
+        first = bad.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PlanError(source, Problem(where, f"{bad.title} cannot be written: {first['msg']}")) from None
 
 
 def _fields(archive: Archive) -> dict[str, Any]:
