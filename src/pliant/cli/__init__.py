@@ -22,6 +22,7 @@ COMMANDS = {
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
     "export": "pliant.cli.export",
+    "ros": "pliant.cli.ros",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
