@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import json
 import math
 import os
+import random
 import zipfile
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -370,6 +372,8 @@ def _robot(fields: dict[str, Any]) -> dict[str, Any]:
         (lambda f: _robot(f)["joints"][3].update(parent="nowhere"), "no link 'nowhere'"),
         (lambda f: _robot(f)["hand"].update(mount="flnge"), "hand: mount: no link 'flnge'; closest: flange"),
         (lambda f: _robot(f)["links"][1].update(name="base"), "used twice"),
+        (lambda f: _robot(f)["joints"][1].update(velocity="nan"), "nan is no limit"),
+        (lambda f: _robot(f)["joints"][1]["pose"][0].__setitem__(0, 1e300), "no rotation"),
         (lambda f: _robot(f).update(arm_joints=[0, 0, 1]), "each once"),
         (lambda f: _robot(f)["joint_names"].reverse(), "are not those of the tree"),
         (lambda f: f["task"]["object"]["material"].update(poisson=0.5), "poisson"),
@@ -379,6 +383,32 @@ def _robot(fields: dict[str, Any]) -> dict[str, Any]:
 )
 def test_a_wrong_field_is_named(file: Path, change: Callable[[dict[str, Any]], None], words: str) -> None:
     assert words in refusal(edited(file, change))
+
+
+def test_random_changes_of_the_document_are_read_or_refused(file: Path) -> None:
+    """Values of every kind in random places: never another error than a refusal."""
+    rng, members = random.Random(5), unpacked(file)
+    strange: list[Any] = [None, True, -1, 1e308, 1e-320, 2**70, "", "nan", "\x00", "../..", [], {}, [[1]], {"a": 1}]
+
+    def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, inner in items:
+            yield (*place, key)
+            yield from places(inner, (*place, key))
+
+    everywhere = list(places(json.loads(members["plan.json"])))
+    refused = 0
+    for _ in range(120):
+        fields = json.loads(members["plan.json"])
+        *above, last = rng.choice(everywhere)
+        inside = functools.reduce(lambda value, key: value[key], above, fields)
+        inside[last] = rng.choice(strange)
+        file.write_bytes(pack(members | {"plan.json": json.dumps(fields).encode()}))
+        try:
+            load_plan(file)
+        except PlanError:
+            refused += 1
+    assert refused > 60
 
 
 def test_json_that_is_none_is_refused(file: Path) -> None:

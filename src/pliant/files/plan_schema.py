@@ -64,8 +64,16 @@ def _to_word(value: float) -> float | str:
     return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
 
 
+def _is_number(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("nan is no limit; a joint without one has inf")
+    return value
+
+
 Real = Annotated[float, AllowInfNan(True), BeforeValidator(_from_word), PlainSerializer(_to_word)]
 """A computed number: may be infinite or undefined."""
+Limit = Annotated[Real, AfterValidator(_is_number)]
+"""A bound: may be infinite, not undefined."""
 Text = Annotated[str, Field(max_length=100_000)]
 Vector = tuple[float, float, float]
 Reals3 = tuple[Real, Real, Real]
@@ -78,7 +86,7 @@ Joints = Annotated[tuple[float, ...], Field(max_length=1000)]
 
 def _is_pose(rows: tuple[Row, Row, Row]) -> tuple[Row, Row, Row]:
     R = np.array(rows)[:, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+    if np.abs(R).max() > 1.1 or np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
         raise ValueError("its first three columns are no rotation")
     return rows
 
@@ -145,10 +153,10 @@ class JointEntry(Document):
     child: str
     pose: PoseRows
     axis: Vector
-    lower: Real
-    upper: Real
-    velocity: Real
-    effort: Real
+    lower: Limit
+    upper: Limit
+    velocity: Limit
+    effort: Limit
     damping: float
     friction: float
     mimic: MimicEntry | None = None
