@@ -255,7 +255,7 @@ def test_a_flipped_bit_is_refused_or_carries_nothing(file: Path) -> None:
     """Checksums cover the content; a bit of a time stamp or an attribute changes nothing that is read."""
     data, rng = file.read_bytes(), np.random.default_rng(3)
     places = np.concatenate(
-        [rng.integers(0, 8000, 60), rng.integers(len(data) - 4500, len(data), 80), rng.integers(0, len(data), 40)]
+        [rng.integers(0, 8000, 30), rng.integers(len(data) - 4500, len(data), 50), rng.integers(0, len(data), 20)]
     )
     refused = 0
     for place in places.tolist():
@@ -268,7 +268,7 @@ def test_a_flipped_bit_is_refused_or_carries_nothing(file: Path) -> None:
             refused += 1
         else:
             assert list(differences(ball_plan(), plan)) == []
-    assert refused > 100
+    assert refused > 50
 
 
 def test_random_bytes_and_other_files_are_refused(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def test_random_changes_of_the_document_are_read_or_refused(file: Path) -> None:
 
     everywhere = list(places(json.loads(members["plan.json"])))
     refused = 0
-    for _ in range(120):
+    for _ in range(60):
         fields = json.loads(members["plan.json"])
         *above, last = rng.choice(everywhere)
         inside = functools.reduce(lambda value, key: value[key], above, fields)
@@ -408,7 +408,7 @@ def test_random_changes_of_the_document_are_read_or_refused(file: Path) -> None:
             load_plan(file)
         except PlanError:
             refused += 1
-    assert refused > 60
+    assert refused > 30
 
 
 def test_json_that_is_none_is_refused(file: Path) -> None:
