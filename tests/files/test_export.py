@@ -21,6 +21,7 @@ from pliant.files import save_plan
 from pliant.files.export import ExportOptions, export_file, export_plan
 from pliant.objects import read_mesh
 from pliant.planner import Plan, PlanStatus
+from pliant.robot import SHIPPED, load_robot
 
 START, RATE = 1_700_000_000.0, 20.0
 OPTIONS = ExportOptions(rate=RATE, start=START)
@@ -299,6 +300,33 @@ def test_grasp_arrays_need_no_pickles_and_put_the_hand_where_it_is(plan: Plan, t
         np.testing.assert_allclose(pin.Quaternion(*row[3:7]).matrix(), T.rotation, atol=1e-12)
         assert row[7:] == pytest.approx(q[6:])
     assert data["squeeze_qpos"][0, 7] < data["grasp_qpos"][0, 7] < data["pregrasp_qpos"][0, 7]
+
+
+def test_srdf_names_groups_postures_and_harmless_pairs(plan: Plan, tmp_path: Path) -> None:
+    """Read by an ordinary XML parser; every name exists in the URDF beside it, and the chains are chains."""
+    import xml.etree.ElementTree as ET
+
+    srdf, urdf = export_plan(plan, tmp_path / "robot.srdf", format="srdf")
+    root, robot = ET.parse(srdf).getroot(), load_robot(urdf, package_dirs=[SHIPPED])
+    assert root.get("name") == robot.name
+    groups = {group.get("name"): group for group in root.findall("group")}
+    assert set(groups) == {"arm", "hand", "left", "right"}
+    chain = groups["arm"].find("chain")
+    assert robot.joints_moving(chain.get("tip_link")).sum() == 6
+    assert chain.get("base_link") == robot.urdf.root
+    for element in root.iter():
+        for key in ("base_link", "tip_link", "parent_link", "link1", "link2"):
+            assert element.get(key) is None or element.get(key) in robot.link_names
+    states = {state.get("name"): state for state in root.findall("group_state")}
+    assert set(states) == {"home", "parallel_open", "parallel_closed"}
+    values = {joint.get("name"): float(joint.get("value")) for joint in states["parallel_open"]}
+    assert values == {"opening": 0.05}
+    home = {joint.get("name"): float(joint.get("value")) for joint in states["home"]}
+    assert home == dict(zip(robot.joint_names[:6], plan.task.assembly.q_home[:6].tolist(), strict=True))
+    pairs = {(p.get("link1"), p.get("link2")): p.get("reason") for p in root.findall("disable_collisions")}
+    assert pairs["link1", "link2"] == "Adjacent"
+    assert ("left_finger", "right_finger") not in pairs
+    assert root.find("end_effector").get("parent_link") == "flange"
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

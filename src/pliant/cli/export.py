@@ -12,7 +12,7 @@ __all__ = ["export"]
 
 def export(
     source: Annotated[Path, typer.Argument(help="A plan file.")],
-    format: Annotated[str, typer.Option("--format", help="mcap, ros1, ros2, csv, json or grasps.")],
+    format: Annotated[str, typer.Option("--format", help="mcap, ros1, ros2, csv, json, grasps or srdf.")],
     out: Annotated[Path, typer.Option(help="The file to write; for ros2 a new folder.")],
     grasp: Annotated[int, typer.Option(help="Which of the plan's grasps; 0 is the best.")] = 0,
     rate: Annotated[float, typer.Option(help="Joint states and transforms per second in bags.")] = 50.0,

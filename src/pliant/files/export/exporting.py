@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pliant.errors import OptionError, PlanError, Problem, unknown_name
 from pliant.files.export.grasp_array import write_grasp_array
+from pliant.files.export.srdf import write_srdf
 from pliant.files.export.tables import write_csv, write_json
 from pliant.files.plan_file import load_plan
 from pliant.planner import Plan, PlannedGrasp
@@ -53,6 +54,7 @@ FORMATS: dict[str, Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Pat
     "csv": lambda plan, grasp, path, options: write_csv(plan, grasp, path),
     "json": lambda plan, grasp, path, options: write_json(plan, path),
     "grasps": lambda plan, grasp, path, options: write_grasp_array(plan, path),
+    "srdf": lambda plan, grasp, path, options: write_srdf(plan.task.assembly, path),
 }
 
 
@@ -62,12 +64,13 @@ def export_plan(plan: Plan, path: str | Path, *, format: str, options: ExportOpt
     Args:
         path: the file, or the folder of a ``ros2`` bag. ``csv`` and ``grasps`` write a second file beside it.
         format: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder (sqlite3); ros1: a ROS 1 bag; csv:
-            trajectory and contacts as tables; json: everything but large arrays; grasps: arrays of all grasps (.npz).
+            trajectory and contacts as tables; json: everything but large arrays; grasps: arrays of all grasps (.npz);
+            srdf: the robot's groups and postures.
     """
     options, path = options or ExportOptions(), Path(path)
     if format not in FORMATS:
         raise OptionError("export", unknown_name("format", format, FORMATS, where="format"))
-    if not plan.grasps and format != "json":
+    if not plan.grasps and format not in ("json", "srdf"):
         raise PlanError(plan.task.name, Problem("", "the plan has no grasp to export", "json exports its reasons"))
     if plan.grasps and not 0 <= options.grasp < len(plan.grasps):
         what = f"{options.grasp}"
