@@ -21,6 +21,8 @@ COMMANDS = {
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
+    "export": "pliant.cli.export",
+    "ros": "pliant.cli.ros",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
