@@ -14,6 +14,7 @@ from pliant.robot.description import (
     TactileArray,
     Vector3,
 )
+from pliant.robot.floating import floating_arm
 from pliant.robot.model import Robot, load_robot
 from pliant.robot.modules import PALM_FRAME, Arm, Hand, read_arm, read_hand, tip_frame
 from pliant.robot.surfaces import LinkSurface, PadMesh, link_mesh, link_surfaces, pad_mesh
@@ -51,6 +52,7 @@ __all__ = [
     "cell_layout",
     "link_mesh",
     "link_surfaces",
+    "floating_arm",
     "load_arm",
     "load_assembly",
     "load_hand",
