@@ -37,7 +37,7 @@ def _note(arguments: Mapping[str, Any], what: str) -> None:
 
 
 def _trivial(arguments: Mapping[str, Any], files: Path) -> list[dict[str, Any]]:
-    return [{"k": arguments["k"], "value": arguments["k"] ** 0.5}]
+    return [{"k": arguments["k"], "value": arguments["k"] * 0.5}]
 
 
 def _moody(arguments: Mapping[str, Any], files: Path) -> list[dict[str, Any]]:

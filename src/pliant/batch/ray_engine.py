@@ -8,6 +8,7 @@ that dies costs the items it was at, and each of them is tried again elsewhere.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -49,8 +50,9 @@ class RayEngine:
             if self.address is None:
                 options |= {"num_cpus": self.jobs, "include_dashboard": False}
             try:
+                _knock(self.address)
                 ray.init(address=self.address, **options)
-            except (ConnectionError, RuntimeError, ValueError) as bad:
+            except (ConnectionError, OSError, RuntimeError, ValueError) as bad:
                 allowed = "start one with 'ray start --head', or leave the address out"
                 what = Problem(f"address {self.address}", f"no Ray cluster answers: {_line(bad)}", allowed)
                 raise OptionError("ray", what) from None
@@ -131,6 +133,13 @@ def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits,
         shutil.rmtree(outcome.made, ignore_errors=True)
     facts = outcome.facts | {"node": os.uname().nodename}
     return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
+
+
+def _knock(address: str | None) -> None:
+    """Whether anybody listens at ``host:port``; Ray itself would wait for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and "://" not in str(address) and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
 
 
 def _ray() -> Any:

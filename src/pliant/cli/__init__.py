@@ -20,6 +20,7 @@ COMMANDS = {
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
+    "batch": "pliant.cli.batch",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
