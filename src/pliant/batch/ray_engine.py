@@ -131,7 +131,7 @@ def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits,
             found = [path for path in outcome.made.rglob("*") if path.is_file()]
             files = {str(path.relative_to(outcome.made)): path.read_bytes() for path in found}
         shutil.rmtree(outcome.made, ignore_errors=True)
-    facts = outcome.facts | {"node": os.uname().nodename}
+    facts = outcome.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
     return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
 
 

@@ -79,11 +79,11 @@ class PlannerOptions:
     rolls: int = 8
     keep: int = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: int = 500
+    hypotheses: int = 1500
     margin: float = 0.05
     speed: float = 0.5
     move_tolerance: float = 2e-3
-    turn_tolerance: float = 0.05
+    turn_tolerance: float = 0.0524
     weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
