@@ -21,6 +21,7 @@ COMMANDS = {
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
+    "hand": "pliant.cli.hand",
     "batch": "pliant.cli.batch",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
