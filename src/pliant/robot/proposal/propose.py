@@ -109,22 +109,23 @@ def _finger(name: str, curl: Curl, found: FingerPads) -> Finger:
 
 def _names(tree: HandTree, thumb: int) -> list[str]:
     """Names that people would use, from the names of links; numbers where those tell nothing."""
-    found: list[str | None] = []
-    for chain in tree.chains:
-        parts = [re.split(r"[^a-z]+|(?<=[a-z])(?=\d)", link.lower()) for link in chain.links]
-        said = {word for part in parts for word in part if word}
-        joined = " ".join(chain.links).lower()
-        name = next(
-            (
-                name
-                for name, words in WORDS.items()
-                if said & set(words) or any(w in joined for w in words if len(w) > 3)
-            ),
-            None,
-        )
-        found.append(name)
+    said = [[link.lower() for link in chain.links] for chain in tree.chains]
+
+    def has(links: list[str], word: str) -> bool:
+        if len(word) > 3:
+            return any(word in link for link in links)
+        return all(re.match(rf"(.*[^a-z])?{word}", link) for link in links)  # as ffknuckle, rh_ffknuckle
+
+    def tells(links: list[str], word: str) -> bool:
+        """A word that several fingers have ("middle" link) names none of them."""
+        return has(links, word) and sum(has(other, word) for other in said) == 1
+
+    found: list[str | None] = [
+        next((name for name, words in WORDS.items() if any(tells(links, word) for word in words)), None)
+        for links in said
+    ]
     if len({name for name in found if name}) < len([name for name in found if name]):
-        found = [name if name == "thumb" and found.count("thumb") == 1 else None for name in found]
+        found = [name if found.count(name) == 1 else None for name in found]
     count = 0
     for i, name in enumerate(found):
         if name is None:
