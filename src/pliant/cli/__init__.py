@@ -23,6 +23,8 @@ COMMANDS = {
     "recording": "pliant.cli.recording",
     "export": "pliant.cli.export",
     "ros": "pliant.cli.ros",
+    "hand": "pliant.cli.hand",
+    "batch": "pliant.cli.batch",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
