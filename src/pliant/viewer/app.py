@@ -19,7 +19,7 @@ from pliant.viewer.curves import Measured
 from pliant.viewer.player import Player
 from pliant.viewer.stage import Look, Stage, default_camera
 
-__all__ = ["Planning", "Viewer"]
+__all__ = ["Planning", "Viewer", "start_server"]
 
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
@@ -40,7 +40,7 @@ class Viewer:
     ) -> None:
         from pliant.viewer.panels import Panels
 
-        self.server = _start(host, port)
+        self.server = start_server(host, port)
         self.lock = threading.RLock()
         self.planning, self.jobs = planning, jobs
         self.task: Task | None = None
@@ -162,7 +162,7 @@ class Viewer:
         self.close()
 
 
-def _start(host: str, port: int) -> Any:
+def start_server(host: str, port: int) -> Any:
     import io
 
     import viser
