@@ -1,4 +1,4 @@
-"""Documents in and out: tasks, grasps, and what a file is. Names are loaded when first used."""
+"""Documents in and out: tasks, grasps, plans, and what a file is. Names are loaded when first used."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pliant.files.grasp_file import Grasp as Grasp
     from pliant.files.grasp_file import GraspFile as GraspFile
     from pliant.files.grasp_file import read_grasp as read_grasp
+    from pliant.files.plan_file import load_plan as load_plan
+    from pliant.files.plan_file import save_plan as save_plan
     from pliant.files.task import read_task as read_task
     from pliant.files.task import task_from_fields as task_from_fields
     from pliant.files.task_schema import TaskFile as TaskFile
@@ -23,8 +25,10 @@ _HOMES = {
     "GraspFile": "grasp_file",
     "TaskFile": "task_schema",
     "check_file": "checking",
+    "load_plan": "plan_file",
     "read_grasp": "grasp_file",
     "read_task": "task",
+    "save_plan": "plan_file",
     "shipped_task": "catalogue",
     "shipped_tasks": "catalogue",
     "task_from_fields": "task",
@@ -36,8 +40,10 @@ __all__ = [
     "GraspFile",
     "TaskFile",
     "check_file",
+    "load_plan",
     "read_grasp",
     "read_task",
+    "save_plan",
     "shipped_task",
     "shipped_tasks",
     "task_from_fields",
