@@ -178,11 +178,13 @@ class _Hand:
         )
 
 
+def _raised(T: pin.SE3, height: float) -> Floats:
+    return np.asarray(T.translation + np.array([0.0, 0.0, height]))
+
+
 def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: float, steps: int = 3) -> PlannedGrasp:
     """One grasp from above, the palm turned by ``roll_deg``; fingers close ``squeeze`` beyond their first touch."""
-    T_object_palm = pin.SE3(
-        pin.rpy.rpyToMatrix(np.pi, 0.0, np.radians(roll_deg)), np.array([0.0, 0.0, 0.14])
-    )
+    T_object_palm = pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, np.radians(roll_deg)), np.array([0.0, 0.0, 0.14]))
     start = task.assembly.preshaped(task.q_start, hand.preshape)
 
     def arm(T_world_palm: pin.SE3, seed: Floats) -> Floats:
@@ -193,14 +195,14 @@ def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: f
         return q
 
     T_palm = task.T_world_object * T_object_palm
-    above = arm(pin.SE3(T_palm.rotation, T_palm.translation + [0, 0, 0.12]), start)
+    above = arm(pin.SE3(T_palm.rotation, _raised(T_palm, 0.12)), start)
     pregrasp = arm(T_palm, above)
     touch = hand.touches(pregrasp)
     q_touch = hand.joints(pregrasp, touch)
     closed = [share + squeeze for share in touch]
     q_grasp = hand.joints(pregrasp, closed)
     states = [hand.held(q_grasp, task.T_world_object, Phase.SQUEEZE, 6.0)]
-    lifted = arm(pin.SE3(T_palm.rotation, T_palm.translation + [0, 0, task.wish.lift]), q_grasp)
+    lifted = arm(pin.SE3(T_palm.rotation, _raised(T_palm, task.wish.lift)), q_grasp)
     settled = states[0].T_world_object
 
     def carried(q: Floats) -> pin.SE3:
@@ -212,7 +214,7 @@ def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: f
     q = lifted
     for k in range(1, steps + 1):
         turn = pin.rpy.rpyToMatrix(0.0, 0.0, np.radians(10.0 * k / steps))
-        target = pin.SE3(turn @ T_palm.rotation, T_palm.translation + [0, 0, task.wish.lift])
+        target = pin.SE3(turn @ T_palm.rotation, _raised(T_palm, task.wish.lift))
         q = hand.joints(arm(target, q), [share + squeeze * (1.0 + 0.05 * k / steps) for share in touch])
         states.append(hand.held(q, carried(q), Phase.MOVE, 7.5 + 0.4 * k))
         knots.append((7.5 + 0.4 * k, q, Phase.MOVE))

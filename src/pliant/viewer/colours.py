@@ -84,7 +84,7 @@ def css(colour: Colour) -> str:
 
 @lru_cache(maxsize=1)
 def _table() -> Floats:
-    """The scale: lightness 0.27 to 0.94 in a straight line, hue 275 to 105 degrees, as colourful as the screen allows."""
+    """The scale: lightness 0.27 to 0.94 in a straight line, hue 275 to 105 degrees, as colourful as a screen can."""
     t = np.linspace(0.0, 1.0, _ENTRIES)
     lightness = 0.27 + 0.67 * t
     hue = np.radians(275.0 - 170.0 * t**1.1)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.planner import PlannedGrasp, Task
+from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.viewer.figures import Line, line_figure
 from pliant.viewer.timeline import Timeline
 
-__all__ = ["Measured", "grasp_figures"]
+__all__ = ["Measured", "grasp_figures", "measured_run"]
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +35,31 @@ class Measured:
     joints: dict[str, Floats] = field(default_factory=dict)
     torques: dict[str, Floats] = field(default_factory=dict)
     title: str = ""
+
+
+def measured_run(path: str | Path, plan: Plan) -> Measured:
+    """A run log of a plan, as its plots want it; several regions of one finger are added up.
+
+    Args:
+        path: the run log.
+        plan: the plan that was run; it knows which finger a contact's link belongs to.
+    """
+    import pliant.files
+
+    log: Any = pliant.files.load_run(path)
+    fingers = {c.link: c.finger or "palm" for g in plan.grasps for state in g.states for c in state.contacts}
+    times = np.asarray(log["plan_time"] if np.isfinite(log["plan_time"]).any() else log["time"], dtype=np.float64)
+    order = np.flatnonzero(np.isfinite(times))
+    forces: dict[str, Floats] = {}
+    for k, name in enumerate(log.contacts):
+        link = next((link for link in fingers if name.startswith(link)), name)
+        finger = fingers.get(link, link)
+        values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
+        forces[finger] = forces.get(finger, np.zeros(len(order))) + values
+    joints = {name: np.asarray(log["q_measured"])[order, j] for j, name in enumerate(log.joints)}
+    torques = {name: np.asarray(log["torque_measured"])[order, j] for j, name in enumerate(log.joints)}
+    torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
+    return Measured(times[order], forces, joints, torques, f"run log {Path(path).name}: measured values are dotted")
 
 
 def grasp_figures(
@@ -60,10 +87,16 @@ def grasp_figures(
         slides = [_slides(task, name) for name in names]
         unit = "mm" if all(slides) else "deg"
         figures[title.lower()] = line_figure(
-            _joints(grasp, indices, names, slides, measured), title=title, y_label=unit, **common  # type: ignore[arg-type]
+            _joints(grasp, indices, names, slides, measured),
+            title=title,
+            y_label=unit,
+            **common,  # type: ignore[arg-type]
         )
     figures["torques"] = line_figure(
-        _torques(task, grasp, measured), title="Torques of the hand's joints while holding", y_label="N m", **common  # type: ignore[arg-type]
+        _torques(task, grasp, measured),
+        title="Torques of the hand's joints while holding",
+        y_label="N m",
+        **common,  # type: ignore[arg-type]
     )
     return figures
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,8 +57,8 @@ def line_figure(
         name: (np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64))
         for name, line in lines.items()
     }
-    xs = np.concatenate([x for x, _ in data.values()] + [[b[1], b[2]] for b in bands] or [[0.0, 1.0]])
-    ys = np.concatenate([y[np.isfinite(y)] for _, y in data.values()] or [[0.0]])
+    xs = np.concatenate([*(x for x, _ in data.values()), *(np.array(band[1:]) for band in bands), np.zeros(1)])
+    ys = np.concatenate([*(y[np.isfinite(y)] for _, y in data.values()), np.zeros(1)])
     low, high = (float(ys.min()), float(ys.max())) if len(ys) else (0.0, 1.0)
     low, high = min(low, 0.0), max(high, 0.0)
     if limit is not None and high < limit[1] < 3.0 * max(high, 1e-9):
@@ -78,43 +79,33 @@ def line_figure(
     def py(y: Floats | float) -> Floats:
         return np.asarray(bottom - (np.asarray(y) - y0) / (y1 - y0) * (bottom - top))
 
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="100%" '
-        f'font-family="system-ui, sans-serif" font-size="12" role="img" aria-label="{escape(title)}">',
-        f'<text x="{left}" y="18" font-size="14" font-weight="600" fill="currentColor">{escape(title)}</text>',
-    ]
+    out = [_open(width, height, title), _text(left, 18, title, size=14, weight=600)]
     for k, (name, start, end) in enumerate(bands):
         a, b = float(px(start)), float(px(end))
-        shade = "0.10" if k % 2 else "0.04"
-        out.append(f'<rect x="{a:.1f}" y="{top}" width="{b - a:.1f}" height="{bottom - top}" fill="#5b6b80" fill-opacity="{shade}"/>')
+        shade = {"fill": "#5b6b80", "fill-opacity": 0.10 if k % 2 else 0.04}
+        out.append(_tag("rect", x=a, y=top, width=b - a, height=bottom - top, **shade))
         if b - a > 7.0 * len(name):
-            out.append(f'<text x="{(a + b) / 2:.1f}" y="{top + 13}" text-anchor="middle" font-size="11" fill="#8a94a3">{escape(name)}</text>')
+            out.append(_text((a + b) / 2, top + 13, name, anchor="middle", size=11, fill="#8a94a3"))
     for y in y_ticks:
         v = float(py(y))
-        out.append(f'<line x1="{left}" x2="{right}" y1="{v:.1f}" y2="{v:.1f}" stroke="#9aa4b2" stroke-opacity="0.35"/>')
-        out.append(f'<text x="{left - 6}" y="{v + 4:.1f}" text-anchor="end" fill="currentColor">{_number(y)}</text>')
-    for x in x_ticks:
-        u = float(px(x))
-        out.append(f'<text x="{u:.1f}" y="{bottom + 15}" text-anchor="middle" fill="currentColor">{_number(x)}</text>')
-    out.append(f'<text x="{right}" y="{bottom + 31}" text-anchor="end" fill="currentColor">{escape(x_label)}</text>')
-    out.append(f'<text x="{right}" y="18" text-anchor="end" fill="currentColor">{escape(y_label)}</text>')
+        out.append(_rule(left, v, right, v, stroke="#9aa4b2", **{"stroke-opacity": 0.35}))
+        out.append(_text(left - 6, v + 4, _number(y), anchor="end"))
+    out += [_text(float(px(x)), bottom + 15, _number(x), anchor="middle") for x in x_ticks]
+    out.append(_text(right, bottom + 31, x_label, anchor="end"))
+    out.append(_text(right, 18, y_label, anchor="end"))
     if limit is not None and y0 <= limit[1] <= y1:
         v = float(py(limit[1]))
-        out.append(f'<line x1="{left}" x2="{right}" y1="{v:.1f}" y2="{v:.1f}" stroke="#b3261e" stroke-dasharray="5 4"/>')
-        out.append(f'<text x="{right - 4}" y="{v - 4:.1f}" text-anchor="end" fill="#b3261e">{escape(limit[0])}</text>')
+        out.append(_rule(left, v, right, v, stroke="#b3261e", **{"stroke-dasharray": "5 4"}))
+        out.append(_text(right - 4, v - 4, limit[0], anchor="end", fill="#b3261e"))
     for k, (name, line) in enumerate(lines.items()):
-        index = k if line.colour is None else line.colour
-        colour = css(CATEGORIES[index % len(CATEGORIES)])
-        dash = "1 3" if line.measured else DASHES[index // len(CATEGORIES) % len(DASHES)]
-        style = f'stroke="{colour}" stroke-width="{1.6 if line.measured else 2.2}" stroke-dasharray="{dash}" fill="none" stroke-linecap="round" stroke-linejoin="round"'
-        x, y = data[name]
-        out += [f'<polyline points="{points}" {style}/>' for points in _runs(px(x), py(y))]
+        style = _stroke(line, k if line.colour is None else line.colour)
+        curve_x, curve_y = data[name]
+        out += [_tag("polyline", points=points, **style) for points in _runs(px(curve_x), py(curve_y))]
         u, v = left + (k % 3) * (right - left) / 3, bottom + 44 + 17 * (k // 3)
-        out.append(f'<line x1="{u:.1f}" x2="{u + 24:.1f}" y1="{v - 4:.1f}" y2="{v - 4:.1f}" {style}/>')
-        out.append(f'<text x="{u + 30:.1f}" y="{v:.1f}" fill="currentColor">{escape(name)}</text>')
+        out += [_rule(u, v - 4, u + 24, v - 4, **style), _text(u + 30, v, name)]
     if cursor is not None and x0 <= cursor <= x1:
         u = float(px(cursor))
-        out.append(f'<line class="cursor" x1="{u:.1f}" x2="{u:.1f}" y1="{top}" y2="{bottom}" stroke="#111" stroke-opacity="0.65" stroke-width="1.2"/>')
+        out.append(_rule(u, top, u, bottom, stroke="#111", **{"class": "cursor", "stroke-opacity": 0.65}))
     out.append("</svg>")
     return "".join(out)
 
@@ -122,25 +113,21 @@ def line_figure(
 def colour_bar(top: float, *, title: str, unit: str, width: int = 260) -> str:
     """The colour scale from zero to ``top`` with round numbers below it."""
     left, right = 14, width - 26
+    shares = np.linspace(0.0, 1.0, 24)
     stops = "".join(
-        f'<stop offset="{share:.3f}" stop-color="{css((c[0], c[1], c[2]))}"/>'
-        for share, c in zip(np.linspace(0, 1, 24), scale_colours(np.linspace(0, 1, 24)), strict=True)
+        _tag("stop", offset=f"{share:.3f}", **{"stop-color": css((c[0], c[1], c[2]))})
+        for share, c in zip(shares, scale_colours(shares).tolist(), strict=True)
     )
-    ticks = "".join(
-        f'<line x1="{u:.1f}" x2="{u:.1f}" y1="36" y2="41" stroke="currentColor"/>'
-        f'<text x="{u:.1f}" y="53" text-anchor="middle" fill="currentColor">{_number(v)}</text>'
-        for v in (round_steps(0.0, top, 4) if top > 0 else [0.0])
-        if v <= top * 1.0001 or top <= 0
-        for u in [left + (v / top if top > 0 else 0.0) * (right - left)]
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 58" width="100%" class="colour-bar" '
-        f'font-family="system-ui, sans-serif" font-size="11" role="img" aria-label="{escape(title)}">'
-        f'<defs><linearGradient id="pliant-scale">{stops}</linearGradient></defs>'
-        f'<text x="{left}" y="13" font-size="12" font-weight="600" fill="currentColor">{escape(title)} [{escape(unit)}]</text>'
-        f'<rect x="{left}" y="20" width="{right - left}" height="16" fill="url(#pliant-scale)" stroke="#667" stroke-width="0.5"/>'
-        f"{ticks}</svg>"
-    )
+    out = [
+        _open(width, 58, title, css_class="colour-bar"),
+        f'<defs><linearGradient id="pliant-scale">{stops}</linearGradient></defs>',
+        _text(left, 13, f"{title} [{unit}]", weight=600),
+        _tag("rect", x=left, y=20, width=right - left, height=16, fill="url(#pliant-scale)", stroke="#667"),
+    ]
+    for value in round_steps(0.0, top, 4) if top > 0.0 else [0.0]:
+        u = left + (value / top if top > 0.0 else 0.0) * (right - left)
+        out += [_rule(u, 36, u, 41, stroke="currentColor"), _text(u, 53, _number(value), anchor="middle", size=11)]
+    return "".join([*out, "</svg>"])
 
 
 def round_steps(low: float, high: float, count: int) -> list[float]:
@@ -148,7 +135,7 @@ def round_steps(low: float, high: float, count: int) -> list[float]:
     span = max(high - low, 1e-12)
     rough = span / max(count, 1)
     power = 10.0 ** np.floor(np.log10(rough))
-    step = float(min((m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * 0.999)))
+    step = float(min(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * 0.999))
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     return [round(k * step, 12) for k in range(first, last + 1)]
 
@@ -163,6 +150,50 @@ def _runs(x: Floats, y: Floats) -> list[str]:
             out.append(" ".join(run))
             run = []
     return [*out, " ".join(run)] if run else out
+
+
+def _open(width: int, height: int, title: str, css_class: str = "plot") -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="100%" class="{css_class}" '
+        f'font-family="system-ui, sans-serif" font-size="12" role="img" aria-label="{escape(title)}">'
+    )
+
+
+def _tag(tag: str, **attributes: Any) -> str:
+    text = " ".join(
+        f'{name}="{f"{value:.1f}" if isinstance(value, float) and "opacity" not in name else value}"'
+        for name, value in attributes.items()
+    )
+    return f"<{tag} {text}/>"
+
+
+def _rule(x1: float, y1: float, x2: float, y2: float, **style: Any) -> str:
+    return _tag("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **style)
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    size: int = 12,
+    weight: int = 400,
+    fill: str = "currentColor",
+) -> str:
+    style = f'text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" fill="{fill}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
+
+
+def _stroke(line: Line, index: int) -> dict[str, Any]:
+    return {
+        "fill": "none",
+        "stroke": css(CATEGORIES[index % len(CATEGORIES)]),
+        "stroke-width": 1.6 if line.measured else 2.2,
+        "stroke-dasharray": "1 3" if line.measured else DASHES[index // len(CATEGORIES) % len(DASHES)],
+        "stroke-linecap": "round",
+        "stroke-linejoin": "round",
+    }
 
 
 def _number(value: float) -> str:

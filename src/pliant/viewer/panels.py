@@ -35,7 +35,8 @@ STYLE = (
     ".pliant th{text-align:left;font-weight:600;border-bottom:1px solid #9aa4b2;padding:2px 4px;vertical-align:bottom}"
     ".pliant td{padding:2px 4px;border-bottom:1px solid rgba(128,140,160,.25);vertical-align:top}"
     ".pliant td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
-    ".pliant-page{padding:2px 12px 6px}.pliant-scroll{max-height:360px;overflow:auto}.pliant-text{font-size:13px;line-height:1.45}"
+    ".pliant-page{padding:2px 12px 6px}.pliant-scroll{max-height:360px;overflow:auto}"
+    ".pliant-text{font-size:13px;line-height:1.45}"
     ".pliant-error{color:#b3261e;font-weight:600;white-space:pre-wrap}</style>"
 )
 SPEEDS = {"1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}

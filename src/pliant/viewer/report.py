@@ -25,6 +25,7 @@ from pliant.viewer.words import (
     RANKING_HEADER,
     REJECTION_HEADER,
     contact_rows,
+    in_length,
     ranking_rows,
     rejection_rows,
     summary,
@@ -45,13 +46,16 @@ h1{font-size:26px;margin:8px 0 2px} h2{font-size:19px;margin:34px 0 10px}
 .facts{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));margin:14px 0}
 .fact{background:#fff;border:1px solid #dde2e8;border-radius:8px;padding:10px 14px}
 .fact b{display:block;font-size:21px;font-variant-numeric:tabular-nums}.fact span{color:#5b6676;font-size:13px}
-figure{margin:0} figure img{width:100%;height:auto;border-radius:6px;display:block} figcaption{color:#5b6676;font-size:13px;padding-top:6px}
+figure{margin:0} figure img{width:100%;height:auto;border-radius:6px;display:block}
+figcaption{color:#5b6676;font-size:13px;padding-top:6px}
 iframe{width:100%;height:560px;border:0;border-radius:6px;display:block;background:#fff}
-table{border-collapse:collapse;width:100%;font-size:13.5px} th{text-align:left;border-bottom:1.5px solid #9aa4b2;padding:4px 8px;vertical-align:bottom}
-td{padding:4px 8px;border-bottom:1px solid #e4e8ec;vertical-align:top} td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+table{border-collapse:collapse;width:100%;font-size:13.5px}
+th{text-align:left;border-bottom:1.5px solid #9aa4b2;padding:4px 8px;vertical-align:bottom}
+td{padding:4px 8px;border-bottom:1px solid #e4e8ec;vertical-align:top}
+td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 pre{font-size:12.5px;overflow-x:auto;white-space:pre-wrap} summary{cursor:pointer;font-weight:600}
-.no{color:#b3261e} .bar{max-width:300px}
-@media (max-width:640px){main{padding:12px 10px 40px} iframe{height:420px}}
+.plots{grid-template-columns:repeat(auto-fit,minmax(430px,1fr))} .no{color:#b3261e} .bar{max-width:300px}
+@media (max-width:640px){.plots{grid-template-columns:1fr} main{padding:12px 10px 40px} iframe{height:420px}}
 @media print{body{background:#fff} iframe{display:none} details{display:block}}
 """
 
@@ -157,11 +161,15 @@ def _facts(plan: Plan) -> str:
         (f"{best.largest_force:.2f} N", "largest contact force"),
         (f"{1e-3 * best.largest_pressure:.1f} kPa", "largest pressure"),
         (f"{max(100 * s.friction_usage for s in best.states):.0f} %", "friction used"),
-        (f"{1e3 * best.com_shift:.3g} mm", "centre of mass moved by"),
+        (in_length(best.com_shift), "centre of mass moved by"),
         (f"{best.trajectory.duration:.1f} s", "operation"),
         (f"{plan.wall_s:.1f} s", "planning"),
     )
-    return '<div class="facts">' + "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in facts) + "</div>"
+    return (
+        '<div class="facts">'
+        + "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in facts)
+        + "</div>"
+    )
 
 
 def _rejections(plan: Plan) -> str:
@@ -183,8 +191,10 @@ def _made(plan: Plan, measured: Measured | None) -> str:
         rows.append(("run", measured.title or "measured values are dotted in the plots"))
     rows += [("note on the task", note) for note in plan.task.notes]
     source = escape(plan.task.source) if plan.task.source else "not made from a file"
-    body = table(("", ""), rows)
-    return f'<h2>How it was made</h2><div class="card">{body}</div><details class="card" open><summary>Task file</summary><pre>{source}</pre></details>'
+    return (
+        _section("How it was made", table(("", ""), rows))
+        + f'<details class="card" open><summary>Task file</summary><pre>{source}</pre></details>'
+    )
 
 
 def _section(title: str, body: str) -> str:

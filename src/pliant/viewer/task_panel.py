@@ -182,7 +182,9 @@ class TaskPanel:
             self._say("planning ...")
             plan = self._plan()(task, jobs=self.viewer.jobs, seed=int(self.seed.value), progress=self._progress)
             self.viewer.open_plan(plan)
-            self._say(f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s")
+            self._say(
+                f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
+            )
         except Stopped:
             self._say("stopped")
         except InputError as bad:
@@ -198,7 +200,7 @@ class TaskPanel:
             return self.viewer.planning
         import pliant.planner
 
-        return pliant.planner.plan  # type: ignore[attr-defined]
+        return pliant.planner.plan
 
     def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
         if self._stop.is_set():
@@ -235,9 +237,7 @@ def plan_bytes(plan: Plan) -> tuple[str, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{plan.task.name}.plan"
-        written = pliant.files.save_plan(plan, path)  # type: ignore[attr-defined]
-        path = written if isinstance(written, Path) else path
-        return path.name, path.read_bytes()
+        return path.name, pliant.files.save_plan(plan, path).read_bytes()
 
 
 _HAND = ("robot", "hand")

@@ -13,6 +13,7 @@ from pliant.viewer.timeline import Moment
 __all__ = [
     "contact_rows",
     "grasp_title",
+    "in_length",
     "number_rows",
     "ranking_rows",
     "rejection_rows",
@@ -30,7 +31,15 @@ CONTACT_HEADER = (
     "radius [mm]",
     "peak [kPa]",
 )
-RANKING_HEADER = ("rank", "hypothesis", "largest force [N]", "peak [kPa]", "centre shift [mm]", "range", "arm path [rad]")
+RANKING_HEADER = (
+    "rank",
+    "hypothesis",
+    "largest force [N]",
+    "peak [kPa]",
+    "centre shift [mm]",
+    "range",
+    "arm path [rad]",
+)
 REJECTION_HEADER = ("hypothesis", "stage", "reason", "short by", "detail")
 
 
@@ -52,7 +61,7 @@ def summary(plan: Plan) -> list[str]:
         + _of_limit(1e-3 * best.largest_pressure, _kilo(task.body.limits.pressure), "kPa")
         + ".",
         f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
-        f"{_length(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
+        f"{in_length(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
         f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
         f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} turned down. "
         f"The operation takes {best.trajectory.duration:.1f} s.",
@@ -66,12 +75,14 @@ def grasp_title(plan: Plan, rank: int) -> str:
     """One line for a ranked grasp."""
     grasp = plan.grasps[rank]
     fingers = f"{len(grasp.hypothesis.fingers)} fingers"
-    return f"{rank + 1}: {grasp.largest_force:.2f} N, {grasp.hypothesis.preshape}, {fingers} (#{grasp.hypothesis.number})"
+    return (
+        f"{rank + 1}: {grasp.largest_force:.2f} N, {grasp.hypothesis.preshape}, {fingers} (#{grasp.hypothesis.number})"
+    )
 
 
 def contact_rows(state: HeldState, share: float = 1.0) -> list[tuple[str, ...]]:
     """One row per contact; headers in ``CONTACT_HEADER``."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for c in state.contacts:
         friction = float(np.hypot(c.force[0], c.force[1]))
         rows.append(
@@ -94,7 +105,8 @@ def ranking_rows(plan: Plan) -> list[tuple[str, ...]]:
     return [
         (
             str(k + 1),
-            f"#{g.hypothesis.number}: {g.hypothesis.preshape}, {', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
+            f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
+            f"{', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
             f"{g.largest_force:.2f}",
             f"{1e-3 * g.largest_pressure:.1f}",
             f"{1e3 * g.com_shift:.3g}",
@@ -125,7 +137,7 @@ def number_rows(moment: Moment, mass: float) -> list[tuple[str, str, str]]:
     shift = float(np.linalg.norm(state.centre_of_mass - state.centre_at_rest))
     rows += [
         ("friction_usage", "friction used", f"{100 * state.friction_usage:.0f} %" if moment.share == 1.0 else "–"),
-        ("com_shift", "centre of mass moved by", _length(moment.share * shift)),
+        ("com_shift", "centre of mass moved by", in_length(moment.share * shift)),
         ("volume_change", "volume change", f"{1e2 * moment.share * state.volume_change:+.2f} %"),
     ]
     if state.liquid_level is not None:
@@ -172,7 +184,8 @@ def _deepest(grasp: PlannedGrasp) -> float:
     return 1e3 * max(float(np.linalg.norm(state.displacement, axis=1).max()) for state in grasp.states)
 
 
-def _length(metres: float) -> str:
+def in_length(metres: float) -> str:
+    """A small length in the unit that suits it."""
     return f"{1e3 * metres:.2f} mm" if metres >= 1e-4 else f"{1e6 * metres:.2g} µm"
 
 
