@@ -17,7 +17,7 @@ from pliant.errors import OptionError, Problem
 from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.viewer.curves import Measured
 from pliant.viewer.player import Player
-from pliant.viewer.stage import Look, Stage, default_camera
+from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
 
 __all__ = ["Planning", "Viewer", "start_server"]
 
@@ -76,7 +76,7 @@ class Viewer:
             self.folder = folder if folder is not None else self.folder
             eye, target = default_camera(task)
             self.server.initial_camera.position, self.server.initial_camera.look_at = eye, target
-            self.server.initial_camera.fov = 0.6
+            self.server.initial_camera.fov = FIELD_OF_VIEW
             if not first:
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = eye, target

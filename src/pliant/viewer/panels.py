@@ -73,7 +73,7 @@ class Panels:
         with tabs.add_tab("Task"):
             self.task = TaskPanel(viewer)
         legend = self.gui.add_panel()
-        with legend.add_tab("Legend"):
+        with legend.add_tab("Colours"):
             self.legend = self.gui.add_html("")
         legend.float(x=14, y=-14, width=250)
         self._buttons: list[Any] = []
@@ -128,6 +128,7 @@ class Panels:
         self.colour_by.on_update(lambda _: viewer.restyle(colour_by=ColourBy(self.colour_by.value)))
         opacity.on_update(lambda _: viewer.restyle(hand_opacity=float(opacity.value)))
         exaggerate.on_update(lambda _: viewer.restyle(exaggerate=float(exaggerate.value)))
+        gui.add_html(_symbols())
 
     def _hypotheses(self) -> None:
         """The list of kept grasps as buttons, then the fallen ones behind a filter."""
@@ -224,7 +225,7 @@ class Panels:
             by = stage.look.colour_by
             name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
             bar = colour_bar(stage.surface.top(by), title=name, unit=by.unit)
-        self.legend.content = bar + _symbols()
+        self.legend.content = bar or '<div class="pliant-page pliant-text">plain colour</div>'
 
     def timed(self, *, every: bool) -> None:
         """Another moment is shown; plots and pads only now and then while playing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.planner import PlannedGrasp, Task
-from pliant.viewer.stage import Look, Stage, default_camera
+from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
 
 __all__ = ["scene_html"]
 
@@ -28,7 +28,7 @@ def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None)
         stage.show(stage.at(0.0))
         eye, target = default_camera(task)
         server.initial_camera.position, server.initial_camera.look_at = eye, target
-        server.initial_camera.fov = 0.6
+        server.initial_camera.fov = FIELD_OF_VIEW
         film = server.get_scene_serializer()
         timeline = stage.timeline
         if timeline is not None:

@@ -32,13 +32,14 @@ from pliant.viewer.markers import (
 from pliant.viewer.surface import PLAIN, ColourBy, ObjectSurface
 from pliant.viewer.timeline import Moment, Timeline
 
-__all__ = ["Look", "Stage", "default_camera"]
+__all__ = ["FIELD_OF_VIEW", "Look", "Stage", "default_camera"]
 
 Floats = NDArray[np.float64]
 
 TABLE = (0.80, 0.75, 0.67)
 LIQUID = (0.25, 0.55, 0.85)
-FLOOR = (0.93, 0.94, 0.95)
+FIELD_OF_VIEW = 0.6
+"""Vertical, of the default camera [rad]."""
 
 
 @dataclass(frozen=True)
