@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -228,7 +228,7 @@ def test_twenty_reconnects_leave_nothing_behind(fresh: Eye, viewer: Viewer) -> N
 
     def standing() -> tuple[int, int, int]:
         fresh.page.wait_for_timeout(500)
-        return len(os.listdir("/proc/self/fd")), threading.active_count(), len(viewer.server.get_clients())
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), len(viewer.server.get_clients())
 
     fresh.page.evaluate(connect, viewer.address)
     files, threads, clients = standing()

@@ -7,6 +7,7 @@ listens on 127.0.0.1 unless told otherwise.
 from __future__ import annotations
 
 import contextlib
+import io
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,7 +20,7 @@ from pliant.viewer.curves import Measured
 from pliant.viewer.player import Player
 from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
 
-__all__ = ["Planning", "Viewer", "start_server"]
+__all__ = ["Planning", "Viewer", "start_server", "stop_server"]
 
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
@@ -153,7 +154,7 @@ class Viewer:
     def close(self) -> None:
         """Stop playing and serving."""
         self.player.close()
-        self.server.stop()
+        stop_server(self.server)
 
     def __enter__(self) -> Viewer:
         return self
@@ -162,9 +163,14 @@ class Viewer:
         self.close()
 
 
-def start_server(host: str, port: int) -> Any:
-    import io
+def stop_server(server: Any) -> None:
+    """Stop quietly: standard output belongs to the commands' answers."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
 
+
+def start_server(host: str, port: int) -> Any:
+    """A viser server that listens on ``host`` and offers nothing to share."""
     import viser
 
     try:

@@ -18,7 +18,7 @@ def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None)
 
     A server is started on this machine for as long as the messages are recorded; nobody connects to it.
     """
-    from pliant.viewer.app import start_server
+    from pliant.viewer.app import start_server, stop_server
 
     server = start_server("127.0.0.1", 0)
     try:
@@ -41,4 +41,4 @@ def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None)
             stage.show(stage.at(timeline.duration))
         return str(film.as_html())
     finally:
-        server.stop()
+        stop_server(server)

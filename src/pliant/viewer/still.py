@@ -71,16 +71,28 @@ def render(
     image, _ = _picture(scene, camera, lamp, shadow, w, h, ground)
     if clear and solid:
         # What is seen through is drawn once more as if it were solid, and laid over; it casts no shadow.
-        front, seen = _picture(_gather([*solid, *clear]), camera, lamp, shadow, w, h, ground)
+        front, seen = _picture(_gather([*solid, *clear]), camera, lamp, shadow, w, h, None, only_clear=True)
         image += seen[..., None] * (front - image)
     image = image.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
     return np.asarray(np.clip(255.0 * image ** (1 / 1.1), 0, 255), dtype=np.uint8)
 
 
 def _picture(
-    scene: _Scene, camera: Camera, lamp: Floats, shadow: _ShadowMap, w: int, h: int, ground: float | None
+    scene: _Scene,
+    camera: Camera,
+    lamp: Floats,
+    shadow: _ShadowMap,
+    w: int,
+    h: int,
+    ground: float | None,
+    *,
+    only_clear: bool = False,
 ) -> tuple[Floats, Floats]:
-    """All surfaces as if they were solid, and the opacity of what each pixel shows where that is below 1, else 0."""
+    """All surfaces as if they were solid, and the opacity of what each pixel shows where that is below 1, else 0.
+
+    Args:
+        only_clear: leave out what lies behind nothing clear; the rest of the picture is not wanted.
+    """
     from pliant.viewer.rasteriser import rasterise
 
     focal = 0.5 * h / np.tan(0.5 * camera.field_of_view)
@@ -89,12 +101,14 @@ def _picture(
     image = _background(w, h)
     rays = _rays(camera, focal, w, h)
     hit = owner >= 0
+    opacity = np.where(hit, scene.opacity[owner], 1.0)
     if ground is not None:
         _paint_ground(image, camera, rays, ground, hit, shadow, scene)
+    if only_clear:
+        hit &= opacity < 1.0
     points = camera.eye + rays[hit] * depth_buffer[hit][:, None]
     image[hit] = _shade(scene, owner[hit], weights[hit], points, camera, lamp, shadow)
     image[hit] *= _crevices(depth_buffer, hit, focal)[hit][:, None]
-    opacity = np.where(hit, scene.opacity[owner], 1.0)
     return image, np.where(opacity < 1.0, opacity, 0.0)
 
 
