@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pliant.viewer.app import Viewer as Viewer
+    from pliant.viewer.colours import scale_colours as scale_colours
     from pliant.viewer.curves import Measured as Measured
     from pliant.viewer.curves import grasp_figures as grasp_figures
     from pliant.viewer.curves import measured_run as measured_run
@@ -51,6 +52,7 @@ _HOMES = {
     "robot_drawables": "drawables",
     "save_png": "still",
     "save_stills": "plan_still",
+    "scale_colours": "colours",
     "write_report": "report",
 }
 
@@ -76,6 +78,7 @@ __all__ = [
     "robot_drawables",
     "save_png",
     "save_stills",
+    "scale_colours",
     "write_report",
 ]
 

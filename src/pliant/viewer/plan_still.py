@@ -14,13 +14,15 @@ from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
 from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_face, weight_arrow
-from pliant.viewer.stage import LIQUID, TABLE, Look, default_camera
+from pliant.viewer.stage import LIQUID, Look, default_camera
 from pliant.viewer.still import look_at, render, save_png
 from pliant.viewer.surface import ColourBy, ObjectSurface
 from pliant.viewer.timeline import Moment
 
 __all__ = ["draw_moment", "moment_drawables", "save_stills"]
 
+WOOD = (0.60, 0.56, 0.50)
+"""The page's table colour under the stills' stronger lamp."""
 CLOSE = Look(hand_opacity=0.28, arm=True)
 
 
@@ -39,7 +41,7 @@ def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: L
     thing = Mesh(vertices, surface.faces).transformed(moment.T_world_object)
     vessel = task.body.liquid is not None
     items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=0.55 if vessel else 1.0))
-    items += [Drawable(_tiled(mesh), TABLE, "scene", gloss=0.05) for mesh in task.scene]
+    items += [Drawable(_tiled(mesh), WOOD, "scene", gloss=0.05) for mesh in task.scene]
     return [*items, *_marks(task, surface.timeline.grasp, moment, look)]
 
 
