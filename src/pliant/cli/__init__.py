@@ -15,6 +15,8 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "plan": "pliant.cli.plan",
+    "view": "pliant.cli.view",
+    "report": "pliant.cli.report",
     "check": "pliant.cli.check",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",
