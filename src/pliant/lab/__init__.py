@@ -9,14 +9,17 @@ from pliant.lab.pictures import picture
 from pliant.lab.scene import Scene, build_scene, compile_scene, scene_for_task, scene_root
 from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
+from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, disturbed_body, run_trial, trial_scene
 from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
+    "Disturbance",
     "LabDriver",
     "LabOptions",
     "LinkContact",
     "ObjectPart",
     "ObjectState",
+    "Outcome",
     "PadForces",
     "Pads",
     "Scene",
@@ -24,13 +27,18 @@ __all__ = [
     "Simulation",
     "Slosh",
     "TetMesh",
+    "TrialResult",
+    "TrialSettings",
     "build_scene",
     "compile_scene",
+    "disturbed_body",
     "picture",
+    "run_trial",
     "scene_for_task",
     "scene_root",
     "slosh",
     "solid_part",
     "tetrahedra",
+    "trial_scene",
     "vessel_part",
 ]
