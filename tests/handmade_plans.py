@@ -107,6 +107,7 @@ def make_plan(
         tips = np.array([T_palm.actInv(robot.pose(tip_frame(f.name), q)).translation for f in fingers])
         spread.append((tips.mean(axis=0), float(np.linalg.norm(tips - tips.mean(axis=0), axis=1).mean())))
     at = int(np.argmin([abs(radius - half) for _, radius in spread]))
+    backset = min(backset, float(middle[2] - low[2]) - 0.005)  # the tips stay above the table
     p_palm_middle = spread[at][0] - np.array([0.0, 0.0, backset])
     T_world_palm = pin.SE3(
         pin.utils.rotate("x", np.pi), task.T_world_object.act(middle) - np.diag([1, -1, -1]) @ p_palm_middle

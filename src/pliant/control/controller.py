@@ -7,6 +7,8 @@ search for the object have added.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +34,6 @@ Floats = NDArray[np.float64]
 LONGEST_STEP = 0.1  # a late sample does not make the plan jump [s]
 NEEDED = 0.1  # planned force from which on a contact must be felt [N]
 OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
-EASING = 0.01  # speed at which fingers give way [m/s]
 EASED = 0.8  # of the permitted force
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
@@ -84,8 +85,10 @@ class GraspController:
         self.loop = ForceLoop(self.timeline, assembly, self.options)
         self.watch = Watch(assembly, self.tracker, self.options)
         self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
-        self._torques = [(state.time, state.torques) for state in grasp.states]
-        self.phase = start if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
+        self._grasp_forces = self.timeline.at(self.timeline.grasp_time).forces[:, 2]
+        self._torque_times = [state.time for state in grasp.states]
+        self._torques = [state.torques for state in grasp.states]
+        self.phase: RunPhase = start if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
         self._plan_time = 0.0 if self.phase is RunPhase.APPROACH else self._span(Phase.CLOSE)[0]
         self._offset = np.zeros(self.robot.dof)
         self._command = self.timeline.trajectory.at(self._plan_time)
@@ -109,8 +112,8 @@ class GraspController:
     def step(self, sample: Sample) -> Command:
         """The command for this sample. Never raises for what a driver may send; always finite."""
         before = self._time if self._time is not None else sample.time
-        dt = float(np.clip(sample.time - before, 0.0, LONGEST_STEP)) if np.isfinite(sample.time) else 0.0
-        if np.isfinite(sample.time):
+        dt = min(max(sample.time - before, 0.0), LONGEST_STEP) if math.isfinite(sample.time) else 0.0
+        if math.isfinite(sample.time):
             self._time = max(sample.time, before)
         if self._began is None:
             self._enter(self.phase, sample.time)
@@ -271,10 +274,11 @@ class GraspController:
         self._stale = self._stale or self._estimate.fresh
         dq = self.loop.correct(self._errors(moment), self._now, self.loop.hand, dt)
         offset = self._offset + dq
-        push = np.abs(np.einsum("nj,j->n", self._now.jacobian[:, 2, :], offset - self._found))
+        push = np.abs(self._now.jacobian[:, 2, :] @ (offset - self._found))
         if push.max(initial=0.0) <= self.options.reach:
             self._offset = offset
-        self._offset = np.clip(self._offset, self.robot.lower - self._planned(), self.robot.upper - self._planned())
+        planned = self._planned()
+        self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""
@@ -307,7 +311,8 @@ class GraspController:
         now = contact_kinematics(
             self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
         )
-        back = np.where(over, -EASING * dt, 0.0) * self.loop.series_stiffness(now) / (self.options.gain * max(dt, 1e-6))
+        # As fast as the loop may move a contact; the error that asks for just that.
+        back = np.where(over, -self.options.step / self.options.gain, 0.0) * self.loop.series_stiffness(now)
         self._command = self._command + self.loop.correct(back, now, self.loop.hand, dt)
         return False
 
@@ -318,14 +323,10 @@ class GraspController:
         return self.timeline.spans.get(phase, fallback)
 
     def _planned(self) -> Floats:
-        return self.timeline.trajectory.at(self._plan_time)
-
-    @property
-    def _grasp_forces(self) -> Floats:
-        return self.timeline.at(self.timeline.grasp_time).forces[:, 2]
+        return self.timeline.joints(self._plan_time)
 
     def _elapsed(self, now: float) -> float:
-        return now - self._began if self._began is not None and np.isfinite(now) else 0.0
+        return now - self._began if self._began is not None and math.isfinite(now) else 0.0
 
     def _enter(self, phase: RunPhase, now: float) -> None:
         self.phase, self._began = phase, now if np.isfinite(now) else 0.0
@@ -405,10 +406,9 @@ class GraspController:
             self.recorder.frame(frame)
 
     def _planned_torques(self) -> Floats:
-        times = [time for time, _ in self._torques]
-        i = int(np.clip(np.searchsorted(times, self._plan_time), 0, len(times) - 1))
+        i = min(bisect_left(self._torque_times, self._plan_time), len(self._torques) - 1)
         scale = self.timeline.pressed(self._plan_time) ** 1.5
-        return np.asarray(scale * self._torques[i][1])
+        return np.asarray(scale * self._torques[i])
 
     @property
     def log(self) -> RunLog:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pliant.control.options import ControlOptions
 from pliant.control.timeline import PlannedMoment, Timeline
-from pliant.grasp import ContactSet, ForceSolver, SolverFailure, grasp_matrix
+from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix
 from pliant.robot import Assembly
 
 __all__ = ["ContactKinematics", "ForceLoop", "contact_kinematics"]
@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
 DAMPING = 0.02  # of the joints' answer, relative to the largest singular value squared
+ARM = 0.03  # torques over the size of things in hands [m]
 LEAST_WANTED = 0.3  # a weaker grip is not felt reliably [N]
 
 
@@ -70,6 +71,7 @@ class ForceLoop:
         self.hand = np.zeros(assembly.robot.dof, dtype=bool)
         self.hand[assembly.hand_joints] = True
         self.stiffness = timeline.stiffness * options.calibration.stiffness
+        self._root = np.sqrt(self.stiffness.ravel())
         self.limits = options.limit_share * timeline.max_force
         servo = assembly.servo_stiffness
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
@@ -116,15 +118,18 @@ class ForceLoop:
         n = len(error)
         if n < 2:
             return error
-        contacts = ContactSet.from_arrays(now.points, now.axes[:, :, 2], friction=1.0, rotations=now.axes)
-        G = grasp_matrix(contacts, now.points.mean(axis=0))
-        scale = np.array([1.0, 1.0, 1.0, *[30.0] * 3])  # torques over some 3 cm: the size of things in hands
-        root = np.sqrt(self.stiffness.ravel())
-        A = (G * scale[:, None]) * root
-        e = np.zeros(3 * n)
-        e[2::3] = error
-        y = e / root
-        return np.asarray((root * (y - np.linalg.pinv(A, rcond=1e-6) @ (A @ y)))[2::3])
+        G = np.empty((6, n, 3))
+        arms = now.points - now.points.sum(axis=0) / n
+        G[:3] = now.axes.transpose(1, 0, 2)
+        G[3:] = (cross_matrix(arms / ARM) @ now.axes).transpose(1, 0, 2)
+        y = np.zeros(3 * n)
+        y[2::3] = error / self._root[2::3]
+        A = G.reshape(6, -1) * self._root
+        # Two contacts leave the turning about their line free: the normal equations need a grain of damping.
+        B = A @ A.T
+        B.flat[::7] += 1e-9 * np.trace(B)
+        y -= A.T @ np.linalg.solve(B, A @ y)
+        return np.asarray((self._root * y)[2::3])
 
     def correct(self, error: Floats, now: ContactKinematics, free: NDArray[np.bool_], dt: float) -> Floats:
         """Change of the hand's joints for these normal-force errors, limited per step.
@@ -138,7 +143,7 @@ class ForceLoop:
         error = self.internal(error, now)
         push = self.options.gain * dt * error / self.series_stiffness(now)
         most = self.options.step * dt
-        push = np.clip(push, -most, most)
+        push = np.minimum(np.maximum(push, -most), most)
         columns = np.flatnonzero(free & self.hand)
         if not len(columns):
             return np.zeros(len(free))
@@ -148,7 +153,7 @@ class ForceLoop:
         b = np.zeros((len(error), 3))
         b[:, 2] = push
         N = A.T @ A
-        N[np.diag_indices_from(N)] += DAMPING**2 * max(float(np.trace(N)), 1e-12)
+        N.flat[:: len(columns) + 1] += DAMPING**2 * max(float(np.trace(N)), 1e-12)
         dq = np.zeros(len(free))
         dq[columns] = np.linalg.solve(N, A.T @ b.ravel())
         return dq

@@ -6,6 +6,7 @@ Before the grasp, forces grow from the touch with the power 1.5 of the way (Hert
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,15 +61,21 @@ class Timeline:
         self.stiffness = np.array([_diagonal(contact.stiffness) for contact in first])
         self.q_pregrasp, self.q_touch = grasp.q_pregrasp, grasp.q_touch
         rows = [_row(robot, first, state) for state in grasp.states]
-        self._times = np.array([state.time for state in grasp.states])
-        self._forces, self._points, self._axes, self._centroids = (np.array([row[i] for row in rows]) for i in range(4))
-        self._loads = np.array([state.load for state in grasp.states])
-        self._centres = np.array([state.centre_of_mass for state in grasp.states])
+        self._state_times = [float(state.time) for state in grasp.states]
+        self._axes = np.array([row[2] for row in rows])
+        # One row per state: forces, points, load, centre of mass, centroid of the contacts.
+        self._table = np.array(
+            [
+                np.concatenate([forces.ravel(), points.ravel(), state.load, state.centre_of_mass, centroid])
+                for (forces, points, _, centroid), state in zip(rows, grasp.states, strict=True)
+            ]
+        )
+        self._asked, self._answer = -1.0, self.trajectory.at(-1.0)
         self.spans = {phase: span for phase in Phase if (span := self.trajectory.span(phase)) is not None}
-        touch = self.spans.get(Phase.CLOSE, (0.0, float(self._times[0])))
-        self.touch_time, self.grasp_time = touch[1], max(float(self._times[0]), touch[1])
+        touch = self.spans.get(Phase.CLOSE, (0.0, self._state_times[0]))
+        self.touch_time, self.grasp_time = touch[1], max(self._state_times[0], touch[1])
         self.end_time = self.trajectory.duration
-        if not all(np.isfinite(a).all() for a in (self._forces, self._points, self._axes, self.trajectory.q)):
+        if not all(np.isfinite(a).all() for a in (self._table, self._axes, self.trajectory.q)):
             raise OptionError("plan", Problem("states", "numbers that are not finite", "plan again"))
 
     @property
@@ -82,35 +89,41 @@ class Timeline:
             names.append(link if counts[link] == 1 else f"{link}:{seen[link]}")
         return tuple(names)
 
+    def joints(self, time: float) -> Floats:
+        """Planned joints; the same array is given out again while time stands still."""
+        if time != self._asked:
+            self._asked, self._answer = time, self.trajectory.at(time)
+        return self._answer
+
     def at(self, time: float) -> PlannedMoment:
         """The plan at a time."""
-        i = int(np.clip(np.searchsorted(self._times, time) - 1, 0, max(len(self._times) - 2, 0)))
-        j = min(i + 1, len(self._times) - 1)
-        span = self._times[j] - self._times[i]
-        share = float(np.clip((time - self._times[i]) / span, 0.0, 1.0)) if span > 0 else 0.0
+        times = self._state_times
+        j = min(bisect_left(times, time), len(times) - 1)
+        i = max(j - 1, 0)
+        span = times[j] - times[i]
+        share = min(max((time - times[i]) / span, 0.0), 1.0) if span > 0 else 0.0
         near = j if share > 0.5 else i
-
-        def blend(values: Floats) -> Floats:
-            return np.asarray(values[i] + share * (values[j] - values[i]))
-
-        forces = blend(self._forces)
+        table = self._table[i] if share == 0.0 else self._table[i] + share * (self._table[j] - self._table[i])
+        n = len(self.links)
+        forces = table[: 3 * n].reshape(n, 3)
         if time < self.grasp_time:
             forces = forces * self.pressed(time) ** 1.5
+        rest = table[6 * n :]
         return PlannedMoment(
-            self.trajectory.at(time),
+            self.joints(time),
             forces,
-            blend(self._points),
+            table[3 * n : 6 * n].reshape(n, 3),
             self._axes[near],
-            blend(self._loads),
-            blend(self._centres),
-            blend(self._centroids),
+            rest[:6],
+            rest[6:9],
+            rest[9:12],
         )
 
     def pressed(self, time: float) -> float:
         """How much of the squeeze is done: 0 at the touch, 1 at the grasp."""
         if self.grasp_time <= self.touch_time:
             return 1.0 if time >= self.grasp_time else 0.0
-        return float(np.clip((time - self.touch_time) / (self.grasp_time - self.touch_time), 0.0, 1.0))
+        return min(max((time - self.touch_time) / (self.grasp_time - self.touch_time), 0.0), 1.0)
 
     def closing_rate(self) -> Floats:
         """Joint speed with which the hand closes at the planned touch [rad/s, m/s]."""

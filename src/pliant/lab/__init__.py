@@ -2,6 +2,7 @@
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
 from pliant.lab.driver import LabDriver, SensorSettings
+from pliant.lab.faults import FaultyDriver, Injection, kick
 from pliant.lab.object_xml import ObjectPart, solid_part
 from pliant.lab.options import LabOptions
 from pliant.lab.pads import LinkContact, PadForces, Pads
@@ -14,6 +15,8 @@ from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
     "Disturbance",
+    "FaultyDriver",
+    "Injection",
     "LabDriver",
     "LabOptions",
     "LinkContact",
@@ -32,6 +35,7 @@ __all__ = [
     "build_scene",
     "compile_scene",
     "disturbed_body",
+    "kick",
     "picture",
     "run_trial",
     "scene_for_task",

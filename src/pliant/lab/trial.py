@@ -11,7 +11,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.control import Command, ControlOptions, GraspController, RunLog, RunPhase, Sample, TactileProcessor, execute
+from pliant.control import (
+    Command,
+    ControlOptions,
+    Driver,
+    GraspController,
+    RunLog,
+    RunPhase,
+    Sample,
+    TactileProcessor,
+    execute,
+)
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.options import LabOptions
 from pliant.lab.scene import Scene, build_scene
@@ -207,7 +217,7 @@ def run_trial(
     *,
     settings: TrialSettings | None = None,
     disturbance: Disturbance | None = None,
-    wrap: Callable[[LabDriver], LabDriver] | None = None,
+    wrap: Callable[[LabDriver], Driver] | None = None,
     on_phase: Callable[[LabDriver, RunPhase], None] | None = None,
 ) -> TrialResult:
     """Carry out a planned grasp in the lab.
@@ -238,7 +248,7 @@ def run_trial(
         start=RunPhase.CLOSE if settings.from_pregrasp else RunPhase.APPROACH,
     )
     observer = _Observer(lab, float(controller.timeline.max_force.min()), on_phase)
-    driver = wrap(lab) if wrap is not None else lab
+    driver: Driver = wrap(lab) if wrap is not None else lab
     log = execute(driver, controller, linger=settings.linger, after_step=observer)
     state = lab.simulation.object_state()
     outcome, reason = _judge(lab, controller, log, grasp, float(state.centre[2] - before.centre[2]), observer)
