@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pliant.files.grasp_file import Grasp as Grasp
     from pliant.files.grasp_file import GraspFile as GraspFile
     from pliant.files.grasp_file import read_grasp as read_grasp
+    from pliant.files.run_file import load_run as load_run
+    from pliant.files.run_file import save_run as save_run
     from pliant.files.task import read_task as read_task
     from pliant.files.task import task_from_fields as task_from_fields
     from pliant.files.task_schema import TaskFile as TaskFile
@@ -23,8 +25,10 @@ _HOMES = {
     "GraspFile": "grasp_file",
     "TaskFile": "task_schema",
     "check_file": "checking",
+    "load_run": "run_file",
     "read_grasp": "grasp_file",
     "read_task": "task",
+    "save_run": "run_file",
     "shipped_task": "catalogue",
     "shipped_tasks": "catalogue",
     "task_from_fields": "task",
@@ -36,8 +40,10 @@ __all__ = [
     "GraspFile",
     "TaskFile",
     "check_file",
+    "load_run",
     "read_grasp",
     "read_task",
+    "save_run",
     "shipped_task",
     "shipped_tasks",
     "task_from_fields",

@@ -8,6 +8,15 @@ from pliant.lab.options import LabOptions
 from pliant.lab.pads import LinkContact, PadForces, Pads
 from pliant.lab.pictures import picture
 from pliant.lab.scene import Scene, build_scene, compile_scene, scene_for_task, scene_root
+from pliant.lab.series import (
+    DisturbanceRange,
+    SeriesEntry,
+    SeriesResult,
+    draw_disturbances,
+    run_series,
+    table_of,
+    wilson,
+)
 from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
 from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, disturbed_body, run_trial, trial_scene
@@ -15,6 +24,7 @@ from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
     "Disturbance",
+    "DisturbanceRange",
     "FaultyDriver",
     "Injection",
     "LabDriver",
@@ -27,6 +37,8 @@ __all__ = [
     "Pads",
     "Scene",
     "SensorSettings",
+    "SeriesEntry",
+    "SeriesResult",
     "Simulation",
     "Slosh",
     "TetMesh",
@@ -35,14 +47,18 @@ __all__ = [
     "build_scene",
     "compile_scene",
     "disturbed_body",
+    "draw_disturbances",
     "kick",
     "picture",
+    "run_series",
     "run_trial",
     "scene_for_task",
     "scene_root",
     "slosh",
     "solid_part",
+    "table_of",
     "tetrahedra",
     "trial_scene",
     "vessel_part",
+    "wilson",
 ]
