@@ -14,6 +14,7 @@ __all__ = ["main"]
 # name -> module that holds a function of the same name; in the order a newcomer meets them.
 COMMANDS = {
     "demo": "pliant.cli.demo",
+    "run": "pliant.cli.run",
     "check": "pliant.cli.check",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -104,13 +105,13 @@ def line_plot(
         line = f'x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + wide}" y2="{y:.1f}"'
         out.append(f'<line {line} stroke="#c00000" stroke-dasharray="10 4"/>')
     legend, free = [], 0
-    for s, x, y in lines:
+    for s, across, up in lines:
         if s.colour is None:
             colour, free = COLOURS[free % len(COLOURS)], free + 1
         else:
             colour = COLOURS[s.colour % len(COLOURS)] if isinstance(s.colour, int) else s.colour
         dash = f' stroke-dasharray="{DASHES[s.style]}"' if DASHES[s.style] else ""
-        path = _path(px(x), py(y))
+        path = _path(px(across), py(up))
         if path:
             out.append(f'<path d="{path}" fill="none" stroke="{escape(colour)}" stroke-width="1.6"{dash}/>')
         if s.label:
@@ -133,7 +134,7 @@ def _points(series: Series) -> tuple[Floats, Floats]:
         # Lowest and highest value of every stretch, so that peaks stay.
         edges = np.linspace(0, n, MOST_POINTS // 2 + 1).astype(int)
         keep: list[int] = []
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in pairwise(edges.tolist()):
             part = y[a:b]
             if not np.isfinite(part).any():
                 keep.append(int(a))
@@ -176,7 +177,7 @@ def _path(x: Floats, y: Floats) -> str:
 
 def _legend(entries: list[tuple[str, str, str]], width: int) -> list[str]:
     out = []
-    x = width - RIGHT
+    x = float(width - RIGHT)
     for label, colour, dash in reversed(entries):
         x -= 6.2 * len(label) + 30
         out.append(

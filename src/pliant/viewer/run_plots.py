@@ -37,8 +37,8 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
     moved = np.nanmax(log["q_measured"], axis=0) - np.nanmin(log["q_measured"], axis=0) if len(log) else np.zeros(0)
     for k, j in enumerate(np.argsort(-moved)[:largest_joints]):
         joints += [
-            Series(log.joints[j], t, np.degrees(log["q_measured"][:, j]), colour=k),
-            Series("", t, np.degrees(log["q_planned"][:, j]), "dashed", k),
+            Series(log.joints[j], t, log["q_measured"][:, j], colour=k),
+            Series("", t, log["q_planned"][:, j], "dashed", k),
         ]
     bearing = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
     rating = bearing / max(float(bearing.max(initial=0.0)), 1e-9)
@@ -60,7 +60,7 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
             limit=limit,
         ),
         "joints": line_plot(
-            joints, "Joints: solid measured, dashed planned", seconds, "angle [deg] (prismatic: m * 57.3)", bands=bands
+            joints, "Joints: solid measured, dashed planned", seconds, "angle [rad], way [m]", bands=bands
         ),
         "torques": line_plot(
             torques, "Joint torques: solid measured, dashed planned", seconds, "torque [N m], force [N]", bands=bands
