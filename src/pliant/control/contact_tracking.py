@@ -83,8 +83,14 @@ class ContactTracker:
         self._points = np.full((n, 3), np.nan)
         self._other = (0.0, "")
 
-    def update(self, sample: Sample, moment: PlannedMoment) -> ContactEstimate:
-        """Take in what has come; ``moment`` is the plan now."""
+    def update(self, sample: Sample, moment: PlannedMoment, pushed: Floats) -> ContactEstimate:
+        """Take in what has come.
+
+        Args:
+            moment: the plan now.
+            pushed: n, what the corrections commanded so far add to the planned forces [N]. The plan as it is being
+                carried out is what the filter predicts with; the bare plan would drag the estimate away.
+        """
         fresh, spikes = False, []
         for name, frame in sample.frames.items():
             pad = self.pads.get(name)
@@ -98,7 +104,7 @@ class ContactTracker:
             fresh = fresh or name in self.used
         if fresh or spikes:
             self._assign(moment)
-        forces, places = self._filtered(fresh, moment)
+        forces, places = self._filtered(fresh, moment, pushed)
         return ContactEstimate(
             self._measured.copy(), self._points.copy(), forces, places, self._other, fresh, tuple(spikes)
         )
@@ -152,7 +158,7 @@ class ContactTracker:
         away = [float(np.linalg.norm(region.centre - moment.points[i])) for i in mine]
         return mine[int(np.argmin(away))]
 
-    def _filtered(self, fresh: bool, moment: PlannedMoment) -> tuple[Floats, Floats]:
+    def _filtered(self, fresh: bool, moment: PlannedMoment, pushed: Floats) -> tuple[Floats, Floats]:
         forces, places = moment.forces[:, 2].copy(), moment.points.copy()
         for i in np.flatnonzero(self.sensed):
             touching = self._measured[i] > 0
@@ -167,7 +173,8 @@ class ContactTracker:
                 forces[i] = 0.0
                 continue
             seen = (self._measured[i], self._points[i]) if fresh else None
-            estimate = self.filters[i].update(seen, (moment.forces[i, 2], moment.points[i]))
+            k = self.options.calibration.force  # scales the plan, not what is pushed
+            estimate = self.filters[i].update(seen, (moment.forces[i, 2] + pushed[i] / k, moment.points[i]))
             if estimate is not None:
                 forces[i], places[i] = max(estimate[0], 0.0), estimate[1]
         return forces, places

@@ -103,6 +103,8 @@ class GraspController:
         self._guard = _GuardedClosing(self)
         self._estimate: ContactEstimate | None = None
         self._now: ContactKinematics | None = None
+        self._pushed = np.zeros(len(self.timeline.links))
+        self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
         self._stale = True  # whether wanted forces must be computed again
         self.finished = False
         self.reason = ""
@@ -118,7 +120,7 @@ class GraspController:
         if self._began is None:
             self._enter(self.phase, sample.time)
         moment = self.timeline.at(self._plan_time)
-        self._estimate = self.tracker.update(sample, moment)
+        self._estimate = self.tracker.update(sample, moment, self._pushed)
         for name in self._estimate.spikes:
             self._note(sample.time, "spike", f"a frame of '{name}' was left out")
         needed = np.where(self._touched & (moment.forces[:, 2] > NEEDED), 1.0, 0.0)
@@ -272,13 +274,32 @@ class GraspController:
             self.loop.want(self._now, moment)
             self._stale = False
         self._stale = self._stale or self._estimate.fresh
+        if self.phase.carries:
+            self._feel_slip(sample.time, moment)
         dq = self.loop.correct(self._errors(moment), self._now, self.loop.hand, dt)
         offset = self._offset + dq
-        push = np.abs(self._now.jacobian[:, 2, :] @ (offset - self._found))
-        if push.max(initial=0.0) <= self.options.reach:
+        push = self._now.jacobian[:, 2, :] @ (offset - self._found)
+        if np.abs(push).max(initial=0.0) <= self.options.reach:
             self._offset = offset
+            self._pushed = push * self.loop.series_stiffness(self._now)
         planned = self._planned()
         self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
+
+    def _feel_slip(self, now: float, moment: PlannedMoment) -> None:
+        """A centre of pressure that wanders over its pad beyond the plan is a slip: grip harder, at once."""
+        assert self._estimate is not None
+        if self._seat is None:
+            if np.isfinite(self._estimate.points[self.tracker.sensed]).all():
+                self._seat = self._estimate.places.copy(), moment.points.copy()
+            return
+        if not self._estimate.fresh:
+            return
+        moved = (self._estimate.places - self._seat[0]) - (moment.points - self._seat[1])
+        sure = self.tracker.sensed & (np.nan_to_num(self._estimate.measured) > self.options.touch)
+        wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        if self.loop.tighten(wandered):
+            text = f"a contact has wandered {1e3 * wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
+            self._note(now, "slip", text)
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""

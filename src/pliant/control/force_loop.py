@@ -78,6 +78,7 @@ class ForceLoop:
         self.solver = ForceSolver(explain=False)
         self.wanted = np.maximum(timeline.at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
         self.feasible = True
+        self.grip = 1.0
 
     def want(self, now: ContactKinematics, moment: PlannedMoment) -> Floats:
         """Wanted normal forces: the smallest sufficient ones (7.3) for the current contacts and the planned load.
@@ -104,8 +105,18 @@ class ForceLoop:
             self.feasible, normal = True, answer.forces[:, 2]
         else:
             self.feasible, normal = False, options.calibration.force * moment.forces[:, 2]
-        self.wanted = np.minimum(np.maximum(normal, LEAST_WANTED), np.maximum(self.limits, 1e-3))
+        self.wanted = np.minimum(self.grip * np.maximum(normal, LEAST_WANTED), np.maximum(self.limits, 1e-3))
         return self.wanted
+
+    def tighten(self, wandered: float) -> bool:
+        """A contact has wandered so far beyond the plan [m]: a slip. Whether the grip must be made stronger."""
+        options = self.options
+        grip = min(1.0 + options.slip_gain * max(wandered - options.slip, 0.0), options.grip_most)
+        tighter = grip > self.grip + 0.05
+        if tighter:
+            self.wanted = np.minimum(self.wanted * grip / self.grip, np.maximum(self.limits, 1e-3))
+            self.grip = grip
+        return tighter
 
     def series_stiffness(self, now: ContactKinematics) -> Floats:
         """D along the normals: the contact's and the servos' springs one behind the other [N/m]."""

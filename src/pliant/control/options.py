@@ -102,6 +102,9 @@ class ControlOptions:
         reach: largest correction of a contact's place altogether [m].
         friction_reserve: the wanted forces are those for a friction so many times smaller.
         load_reserve: .. and a load so many times larger.
+        slip: how far a centre of pressure may wander beyond the plan before the grip is made stronger [m].
+        slip_gain: part by which the wanted force grows per metre of wandering beyond that [1/m].
+        grip_most: .. and at most this many times the wanted force.
         limit_share: wanted forces stay below this part of the permitted force.
         touch: force that counts as touched [N].
         touch_load: what a finger may press while it waits for the others [N].
@@ -118,7 +121,7 @@ class ControlOptions:
 
     force_loop: bool = True
     filter: bool = True
-    noise: FilterNoise = field(default_factory=FilterNoise)
+    noise: FilterNoise = field(default_factory=lambda: FilterNoise(force_drift=0.1**2, force_error=0.2**2))
     calibration: CalibrationFactors = field(default_factory=CalibrationFactors)
     watch: WatchLimits = field(default_factory=WatchLimits)
     gain: float = 5.0
@@ -126,6 +129,9 @@ class ControlOptions:
     reach: float = 0.02
     friction_reserve: float = 1.35
     load_reserve: float = 1.15
+    slip: float = 0.0007
+    slip_gain: float = 400.0
+    grip_most: float = 2.5
     limit_share: float = 0.85
     touch: float = 0.1
     touch_load: float = 1.0
@@ -147,6 +153,9 @@ class ControlOptions:
             ("search", 0 <= self.search <= 0.1, "0 to 0.1 [m]"),
             ("hold", 0 <= self.hold < 1e6, "0 or more [s]"),
             ("friction_reserve", 1 <= self.friction_reserve <= 10, "1 to 10"),
+            ("slip", 0 < self.slip <= 1, "above 0 [m]"),
+            ("slip_gain", 0 <= self.slip_gain < 1e5, "0 or more [1/m]"),
+            ("grip_most", 1 <= self.grip_most <= 10, "1 to 10"),
             ("load_reserve", 1 <= self.load_reserve <= 10, "1 to 10"),
             ("limit_share", 0 < self.limit_share <= 1, "above 0, at most 1"),
             ("speed", 0.01 <= self.speed <= 1, "0.01 to 1: never faster than planned"),

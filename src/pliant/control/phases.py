@@ -89,7 +89,7 @@ class Event:
     Args:
         time: on the driver's clock [s].
         phase: in which it happened.
-        kind: ``phase``, ``abort``, ``touch``, ``spike``, ``note``.
+        kind: ``phase``, ``abort``, ``touch``, ``slip``, ``spike``, ``note``.
         text: in words, with numbers.
     """
 
