@@ -25,9 +25,11 @@ _HOMES = {
     "load_assembly": "pliant.robot",
     "load_hand": "pliant.robot",
     "load_mesh": "pliant.objects",
+    "load_plan": "pliant.files",
     "load_robot": "pliant.robot",
     "make_shape": "pliant.objects",
     "read_task": "pliant.files",
+    "save_plan": "pliant.files",
     "solve_forces": "pliant.grasp",
     "solve_pose": "pliant.servo",
 }

@@ -20,6 +20,7 @@ __all__ = [
     "MaterialError",
     "MeshError",
     "OptionError",
+    "PlanError",
     "PliantError",
     "Problem",
     "RecordingError",
@@ -96,6 +97,10 @@ class LiquidError(InputError):
 
 class GraspError(InputError):
     """Contacts, stiffnesses, wrenches or limits that do not describe a grasp."""
+
+
+class PlanError(InputError):
+    """A plan file that cannot be read, or a plan that cannot be written."""
 
 
 class RecordingError(InputError):

@@ -1,13 +1,18 @@
-"""Reading files that a stranger may have named: ordinary files only, bounded, every failure explained."""
+"""Reading files that a stranger may have named: ordinary files only, bounded, every failure explained.
+
+Writing them so that they appear whole or not at all.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from pliant.errors import InputError, Problem, closest
 
-__all__ = ["read_bytes"]
+__all__ = ["read_bytes", "write_bytes"]
 
 
 def read_bytes(
@@ -39,6 +44,27 @@ def read_bytes(
     except (OSError, RuntimeError, ValueError) as bad:
         # RuntimeError: a loop of symbolic links; ValueError: a name with a null byte in it.
         raise error(source, f"cannot be read: {getattr(bad, 'strerror', None) or bad}") from None
+
+
+def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
+    """Write a file, its folder made if need be; under its name it is complete or it is not there.
+
+    The bytes go to a file beside it and reach the disk before the name changes hands, so a killed process or a power
+    failure leaves what was there before.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except (OSError, ValueError) as bad:
+        raise error(str(path), f"cannot be written: {getattr(bad, 'strerror', None) or bad}") from None
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            partial.unlink(missing_ok=True)
 
 
 def _missing(path: Path, suffixes: Sequence[str]) -> Problem:

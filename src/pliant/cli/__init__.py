@@ -15,6 +15,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "run": "pliant.cli.run",
+    "plan": "pliant.cli.plan",
     "check": "pliant.cli.check",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",

@@ -197,6 +197,8 @@ def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Float
     rows = (3 * at[:, None] + np.arange(3)).ravel()
     columns = (3 * bt[:, None] + np.arange(3)).ravel()
     block = body.matrix[rows[:, None], columns[None, :]].astype(np.float64)
+    if not (len(left) and len(right)):
+        return np.zeros((len(left), len(right)))  # a patch whose cells have all come free
     return np.asarray(left.reshape(len(left), -1) @ block @ right.reshape(len(right), -1).T)
 
 

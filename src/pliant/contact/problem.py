@@ -251,7 +251,8 @@ def _resolve_large(
     body = thing.body
     if body is None:
         return
-    shares = [_resolved_share(body, patch) if patch.spread is not None else 0.0 for patch in patches]
+    # a patch whose cells have all come free has nothing to resolve
+    shares = [_resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches]
     resolved = [
         resolve(body, patch.origin, patch.axes, patch.half, count, patch.cells, patch.spread)
         if share > 0.0 and patch.spread is not None

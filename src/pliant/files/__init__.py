@@ -1,4 +1,4 @@
-"""Documents in and out: tasks, grasps, and what a file is. Names are loaded when first used."""
+"""Documents in and out: tasks, grasps, plans, and what a file is. Names are loaded when first used."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pliant.files.grasp_file import Grasp as Grasp
     from pliant.files.grasp_file import GraspFile as GraspFile
     from pliant.files.grasp_file import read_grasp as read_grasp
+    from pliant.files.plan_file import load_plan as load_plan
+    from pliant.files.plan_file import save_plan as save_plan
     from pliant.files.run_file import load_run as load_run
     from pliant.files.run_file import save_run as save_run
     from pliant.files.task import read_task as read_task
@@ -29,6 +31,8 @@ _HOMES = {
     "read_grasp": "grasp_file",
     "read_task": "task",
     "save_run": "run_file",
+    "load_plan": "plan_file",
+    "save_plan": "plan_file",
     "shipped_task": "catalogue",
     "shipped_tasks": "catalogue",
     "task_from_fields": "task",
@@ -40,9 +44,11 @@ __all__ = [
     "GraspFile",
     "TaskFile",
     "check_file",
+    "load_plan",
     "load_run",
     "read_grasp",
     "read_task",
+    "save_plan",
     "save_run",
     "shipped_task",
     "shipped_tasks",

@@ -63,7 +63,8 @@ def task_from_fields(
         fields.task.steps,
         Carrier(fields.task.by),
     )
-    options = PlannerOptions(fields.planner.faces, fields.planner.rolls, fields.planner.keep)
+    chosen = fields.planner.model_dump(exclude={"turn_tolerance_deg"})
+    options = PlannerOptions(**chosen, turn_tolerance=float(np.radians(fields.planner.turn_tolerance_deg)))
     return Task(assembly, q_start, body, fields.object.pose.se3, scene, wish, options, path.stem, notes, source)
 
 

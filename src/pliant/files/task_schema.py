@@ -13,6 +13,7 @@ from pliant.robot import Pose, Vector3
 __all__ = ["LimitsFields", "LiquidFields", "MaterialFields", "ObjectFields", "RobotFields", "SceneItem", "TaskFile"]
 
 Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
 
 
 class RobotFields(Document):
@@ -152,6 +153,13 @@ class PlannerFields(Document):
     faces: Annotated[int, Field(ge=4, le=100_000)] = 60
     rolls: Annotated[int, Field(ge=1, le=360)] = 8
     keep: Annotated[int, Field(ge=1, le=1000)] = 5
+    method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
+    hypotheses: Annotated[int, Field(ge=1, le=1_000_000)] = 1500
+    margin: Annotated[float, Field(ge=0, le=1)] = 0.05
+    speed: Annotated[float, Field(gt=0, le=1)] = 0.5
+    move_tolerance: Annotated[float, Field(gt=0, le=0.1)] = 2e-3
+    turn_tolerance_deg: Annotated[float, Field(gt=0, le=90)] = 3.0
+    weights: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.0, 0.0)
 
 
 class TaskFile(Document):

@@ -13,6 +13,7 @@ from pliant.planner.plan import (
     Stage,
     Trajectory,
 )
+from pliant.planner.search import Progress, plan
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PlannedContact",
     "PlannedGrasp",
     "PlannerOptions",
+    "Progress",
     "Rejection",
     "StableGrasp",
     "Stage",
@@ -35,4 +37,5 @@ __all__ = [
     "Wish",
     "approaches",
     "make_hypotheses",
+    "plan",
 ]

@@ -26,6 +26,10 @@ Method = Literal["polyhedron", "sphere", "box"]
 METHODS = ("polyhedron", "sphere", "box")
 CLEARANCE = 0.005
 """Least distance between palm and object [m]."""
+TIP_DEPTHS = (0.012, 0.025)
+"""How deep below the surface the tips would meet [m]."""
+OPENINGS = (0.0, 0.5)
+"""Closing parameters with which the fingers arrive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,7 @@ class Hypothesis:
         preshape: name of the preshape.
         fingers: names of the fingers that close.
         source: where it comes from, in words.
+        opening: closing parameter at which the fingers arrive: 0 fully open, larger where they enter a narrow place.
     """
 
     number: int
@@ -54,6 +59,7 @@ class Hypothesis:
     preshape: str
     fingers: tuple[str, ...]
     source: str
+    opening: float = 0.0
 
 
 def approaches(mesh: Mesh, method: Method = "polyhedron", count: int = 60) -> list[Approach]:
@@ -119,8 +125,10 @@ def make_hypotheses(
 ) -> list[Hypothesis]:
     """All combinations of approach, distance, roll, preshape and fingers, in an order that any prefix samples evenly.
 
-    For every approach the palm stands at two distances: so that the tips meet just below the surface, and close by, so
-    that the fingers wrap around. Both are larger than nothing and smaller than the hand's length.
+    For every approach the palm stands at several distances: so that the tips meet 12 or 25 mm below the surface, and
+    close by, so that the fingers wrap around; larger than nothing and smaller than the hand's length. It looks along
+    the normal at the approach point, or along the same direction at the middle of the object. The fingers come fully
+    open, or half closed, to enter a narrow place.
 
     Args:
         rolls: roll angles about the approach direction, over a full turn.
@@ -131,29 +139,54 @@ def make_hypotheses(
         raise OptionError(assembly.name, "has no hand; a grasp needs one")
     ways = list(_ways(assembly))
     found = approaches(mesh, method, count)
-    combined = [(a, roll, way) for a in range(len(found)) for roll in range(rolls) for way in range(len(ways))]
-    order = np.random.default_rng(seed).permutation(len(combined))[:limit]
+    found += [_centred(mesh, approach) for approach in found]
+    # the object's own axes as often as a quarter of all others: things stand and lie along them
+    found += _along_axes(mesh) * max(1, len(found) // 24)
+    sizes = (len(found), rolls, len(ways))
+    total = int(np.prod(sizes))
+    # numbers drawn without laying out all combinations: there may be a hundred thousand
+    order = np.random.default_rng(seed).permutation(total)[:limit]
     hypotheses = []
     for number, i in enumerate(order.tolist()):
-        a, roll, way = combined[i]
-        preshape, fingers, distance, how = ways[way]
+        a, roll, way = (int(k) for k in np.unravel_index(i, sizes))
+        preshape, fingers, distance, opening, how = ways[way]
         turn = 2 * np.pi * roll / rolls
         source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {how}"
-        hypotheses.append(Hypothesis(number, _palm_pose(found[a], distance, turn), preshape, fingers, source))
+        pose = _palm_pose(found[a], distance, turn)
+        hypotheses.append(Hypothesis(number, pose, preshape, fingers, source, opening))
     return hypotheses
 
 
-def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, str]]:
-    """Preshape, fingers, distance of the palm's face from the surface, and how: by the tips or wrapping."""
+def _along_axes(mesh: Mesh) -> list[Approach]:
+    """From all six sides of the object's own axes, aimed at its middle."""
+    ways = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
+    names = ("+x", "-x", "+y", "-y", "+z", "-z")
+    middle = mesh.bounds.mean(axis=0)
+    return [_centred(mesh, Approach(middle, way, f"axis {name}")) for way, name in zip(ways, names, strict=True)]
+
+
+def _centred(mesh: Mesh, approach: Approach) -> Approach:
+    """The same direction, but aimed at the middle of the object."""
+    middle = mesh.bounds.mean(axis=0)
+    height = float((mesh.vertices @ approach.normal).max() - middle @ approach.normal)
+    return Approach(middle + height * approach.normal, approach.normal, f"{approach.source} centred")
+
+
+def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, float, str]]:
+    """Preshape, fingers, distance of the palm's face from the surface, opening, and how."""
     assert assembly.hand is not None
     length = assembly.hand.palm.length
     for preshape in assembly.hand.preshapes:
         for fingers in finger_subsets(assembly, preshape):
-            tips = float(np.clip(meeting_height(assembly, preshape, fingers) - 0.012, CLEARANCE, length))
-            yield preshape.name, fingers, tips, "by the tips"
+            meeting = meeting_height(assembly, preshape, fingers)
+            distances = [(meeting - depth, f"tips {depth * 1e3:.0f} mm deep") for depth in TIP_DEPTHS]
             close = max(CLEARANCE, 0.3 * length)
-            if close < tips - 0.02:
-                yield preshape.name, fingers, close, "wrapping"
+            if close < meeting - TIP_DEPTHS[-1] - 0.02:
+                distances.append((close, "wrapping"))
+            for distance, how in distances:
+                for opening in OPENINGS:
+                    words = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
+                    yield preshape.name, fingers, float(np.clip(distance, CLEARANCE, length)), opening, words
 
 
 def _palm_pose(approach: Approach, distance: float, turn: float) -> pin.SE3:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal
 
 import numpy as np
 import pinocchio as pin
@@ -65,11 +66,25 @@ class PlannerOptions:
         faces: faces of the bounding polyhedron; one approach direction each.
         rolls: roll angles about each approach direction.
         keep: how many plans to keep.
+        method: where the approach directions come from: polyhedron, sphere or box.
+        hypotheses: at most so many are tried, drawn evenly from all combinations.
+        margin: how far every contact stays from slipping, as part of the weight.
+        speed: part of the joint speeds that may be used.
+        move_tolerance: how far the object may stay from the wanted place at every step of the move [m].
+        turn_tolerance: the same for its orientation [rad].
+        weights: of the choice among the kept: largest force, joint range, arm path; each is compared with the best.
     """
 
     faces: int = 60
     rolls: int = 8
     keep: int = 5
+    method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
+    hypotheses: int = 1500
+    margin: float = 0.05
+    speed: float = 0.5
+    move_tolerance: float = 2e-3
+    turn_tolerance: float = 0.0524
+    weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)

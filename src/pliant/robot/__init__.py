@@ -14,8 +14,9 @@ from pliant.robot.description import (
     TactileArray,
     Vector3,
 )
+from pliant.robot.floating import floating_arm
 from pliant.robot.model import Robot, load_robot
-from pliant.robot.modules import PALM_FRAME, Arm, Hand, read_arm, read_hand, tip_frame
+from pliant.robot.modules import PALM_FRAME, Arm, Hand, description_problems, read_arm, read_hand, tip_frame
 from pliant.robot.surfaces import LinkSurface, PadMesh, link_mesh, link_surfaces, pad_mesh
 from pliant.robot.tactile_layout import CellLayout, cell_layout
 from pliant.robot.urdf import Inertial, Joint, Link, LinkShape, Mimic, Urdf
@@ -49,6 +50,8 @@ __all__ = [
     "Vector3",
     "assemble",
     "cell_layout",
+    "description_problems",
+    "floating_arm",
     "link_mesh",
     "link_surfaces",
     "load_arm",

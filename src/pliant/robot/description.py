@@ -87,6 +87,8 @@ class Pad(Document):
         length = float(np.linalg.norm(value))
         if length < 1e-9:
             raise ValueError("facing (0, 0, 0) has no direction; give the outward normal of the pad")
+        if abs(length - 1.0) < 1e-14:
+            return value  # so that a description read, written and read again is the same to the last bit
         return (value[0] / length, value[1] / length, value[2] / length)
 
 

@@ -18,7 +18,7 @@ from pliant.robot.model import Robot
 from pliant.robot.urdf import Joint, Link, Urdf
 from pliant.robot.urdf_reading import read_urdf
 
-__all__ = ["PALM_FRAME", "Arm", "Hand", "read_arm", "read_hand", "tip_frame"]
+__all__ = ["PALM_FRAME", "Arm", "Hand", "description_problems", "read_arm", "read_hand", "tip_frame"]
 
 PALM_FRAME = "palm_frame"
 
@@ -80,7 +80,7 @@ def read_hand(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> H
     """Read a hand description (YAML) and its URDF; every mismatch between the two is reported at once."""
     description, urdf = _read(Path(path), HandDescription, package_dirs)
     robot = Robot(urdf)
-    _raise_if(path, [*_hand_problems(description, robot), *_servo_problems(description, robot)])
+    _raise_if(path, [*_standalone_problems(description, robot), *description_problems(description, robot)])
     return Hand(description, Robot(_with_frames(urdf, description)))
 
 
@@ -88,10 +88,7 @@ def read_arm(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Ar
     """Read an arm description (YAML) and its URDF."""
     description, urdf = _read(Path(path), ArmDescription, package_dirs)
     robot = Robot(urdf)
-    problems = [*_joint_problems("home", description.home, robot), *_servo_problems(description, robot)]
-    if description.flange not in robot.link_names:
-        problems.append(unknown_name("link", description.flange, robot.link_names, where="flange"))
-    _raise_if(path, problems)
+    _raise_if(path, description_problems(description, robot))
     return Arm(description, robot)
 
 
@@ -121,6 +118,28 @@ def _raise_if(path: str | Path, problems: list[Problem]) -> None:
         raise DescriptionError(str(path), problems)
 
 
+def description_problems(description: HandDescription | ArmDescription, robot: Robot) -> list[Problem]:
+    """Every name and value of a description that does not fit the robot it is part of."""
+    if isinstance(description, HandDescription):
+        found = list(_hand_problems(description, robot))
+    else:
+        found = list(_joint_problems("home", description.home, robot))
+        if description.flange not in robot.link_names:
+            found.append(unknown_name("link", description.flange, robot.link_names, where="flange"))
+    return [*found, *_servo_problems(description, robot)]
+
+
+def _standalone_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
+    """What must hold of a hand that has not been bolted to anything."""
+    for name in (PALM_FRAME, *(tip_frame(finger.name) for finger in hand.fingers)):
+        if name in robot.link_names:
+            yield Problem(
+                "urdf", f"the link name '{name}' is reserved for a frame that pliant adds", "rename that link"
+            )
+    if hand.mount in robot.link_names and hand.mount != robot.urdf.root:
+        yield Problem("mount", f"link '{hand.mount}' is not the root of the URDF", f"the root is '{robot.urdf.root}'")
+
+
 def _hand_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
     links = robot.link_names
 
@@ -128,14 +147,7 @@ def _hand_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
         if link not in links:
             yield unknown_name("link", link, links, where=where)
 
-    for name in (PALM_FRAME, *(tip_frame(finger.name) for finger in hand.fingers)):
-        if name in links:
-            yield Problem(
-                "urdf", f"the link name '{name}' is reserved for a frame that pliant adds", "rename that link"
-            )
     yield from missing("mount", hand.mount)
-    if hand.mount in links and hand.mount != robot.urdf.root:
-        yield Problem("mount", f"link '{hand.mount}' is not the root of the URDF", f"the root is '{robot.urdf.root}'")
     yield from missing("palm.link", hand.palm.link)
     yield from _unique("fingers", [finger.name for finger in hand.fingers])
     yield from _unique("preshapes", [preshape.name for preshape in hand.preshapes])

@@ -1,0 +1,151 @@
+"""`pliant plan`: from a task to the grasp that holds with the smallest forces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["plan", "plan_answer", "planning_progress"]
+
+
+def plan(
+    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the plan; TASK.plan by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
+    seed: Annotated[int, typer.Option(help="Chooses the hypotheses; same seed, same plan.")] = 0,
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Let the task name files outside its own folder.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find the grasp that holds, moves and does not squash, with the smallest contact forces.
+
+    Exit code 1 means there is no such grasp; the answer says why and what to change.
+
+    Examples:
+
+        pliant plan ring
+
+        pliant plan my_task.yaml --out my.plan --jobs 4 --seed 7
+
+        pliant plan my_task.yaml --json | jq .best.max_force_n
+    """
+    from pliant.cli.answers import emit
+    from pliant.documents import make_folder
+    from pliant.files import read_task, save_plan, shipped_task, shipped_tasks
+    from pliant.planner import PlanStatus
+    from pliant.planner import plan as search
+
+    question = shipped_task(task) if task in shipped_tasks() else read_task(task, allow_outside=allow_outside)
+    path = out if out is not None else Path(f"{question.name}.plan")
+    make_folder(path.parent)
+    with planning_progress() as tell:
+        found = search(question, jobs=jobs, seed=seed, progress=tell)
+    save_plan(found, path)
+    answer = plan_answer(found) | {"file": str(path)}
+    emit(answer, json)
+    if not json:
+        _print(found, path)
+    if found.status is not PlanStatus.FOUND:
+        raise typer.Exit(1)
+
+
+def planning_progress() -> Any:
+    """A bar on stderr that says which stage rejects how many."""
+    from contextlib import contextmanager
+
+    from pliant.cli.answers import progress
+
+    @contextmanager
+    def bar() -> Any:
+        with progress("planning", 100) as show:
+
+            def tell(stage: str, done: int, total: int, fallen: dict[str, int]) -> None:
+                words = stage + "".join(f", {count} {name}" for name, count in fallen.items())
+                show(100.0 * done / max(total, 1), description=words)
+
+            yield tell
+
+    return bar()
+
+
+def plan_answer(found: Any) -> dict[str, Any]:
+    """The JSON answer of a plan."""
+    answer: dict[str, Any] = {
+        "status": str(found.status),
+        "hypotheses": len(found.hypotheses),
+        "rejected": found.counts,
+        "stable": len(found.stable),
+        "best": _grasp(found.best) if found.best is not None else None,
+        "runners_up": [_grasp(grasp) for grasp in found.grasps[1:]],
+        "advice": found.advice,
+        "seed": found.seed,
+        "wall_s": found.wall_s,
+        "cpu_s": found.cpu_s,
+    }
+    return answer
+
+
+def _grasp(grasp: Any) -> dict[str, Any]:
+    T = grasp.grasp.T_world_object
+    return {
+        "hypothesis": grasp.hypothesis.number,
+        "max_force_n": grasp.largest_force,
+        "max_pressure_pa": grasp.largest_pressure,
+        "contacts": [
+            {
+                "link": contact.link,
+                "force_n": contact.normal_force,
+                "wanted_n": float(contact.wanted[2]),
+                "normal": T.rotation @ contact.T_object_contact.rotation[:, 2],
+                "point_m": T.act(contact.T_object_contact.translation),
+                "radius_m": contact.radius,
+                "pressure_pa": contact.peak_pressure,
+            }
+            for contact in grasp.grasp.contacts
+        ],
+        "com_shift_m": grasp.com_shift,
+        "joint_range": grasp.joint_range,
+        "arm_path_rad": grasp.arm_path,
+        "duration_s": grasp.trajectory.duration,
+        "epsilon": grasp.epsilon,
+        "fingers": list(grasp.hypothesis.fingers),
+        "preshape": grasp.hypothesis.preshape,
+        "source": grasp.hypothesis.source,
+        "warnings": list(grasp.warnings),
+    }
+
+
+def _print(found: Any, path: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from pliant.cli.answers import plain
+
+    console = Console()
+    fallen = Table(title=f"{len(found.hypotheses)} hypotheses", title_justify="left")
+    fallen.add_column("fell at")
+    fallen.add_column("count", justify="right")
+    for reason, count in found.counts.items():
+        fallen.add_row(plain(reason), str(count))
+    console.print(fallen)
+    if found.grasps:
+        table = Table(title="kept, best first", title_justify="left")
+        for name in ("", "force [N]", "pressure [kPa]", "fingers", "preshape", "joint range", "arm path [rad]", "time [s]"):
+            table.add_column(name, justify="left" if name in ("fingers", "preshape") else "right")
+        for rank, grasp in enumerate(found.grasps, start=1):
+            table.add_row(
+                str(rank),
+                f"{grasp.largest_force:.3g}",
+                f"{grasp.largest_pressure / 1e3:.3g}",
+                plain(", ".join(grasp.hypothesis.fingers)),
+                plain(grasp.hypothesis.preshape),
+                f"{grasp.joint_range:.3g}",
+                f"{grasp.arm_path:.3g}",
+                f"{grasp.trajectory.duration:.3g}",
+            )
+        console.print(table)
+    console.print(plain(found.advice))
+    console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}")

@@ -1,0 +1,149 @@
+"""The arm's part: the way to the object, the lift, and times for everything.   (SPEC 8.7)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.planner.holding import Failure
+from pliant.planner.setting import Setting
+from pliant.servo import Clearance, JointLimits, plan_joint_path
+
+__all__ = ["Way", "approach_path", "free_along", "lift_path", "path_length", "smooth_times"]
+
+Floats = NDArray[np.float64]
+
+STANDOFF = (0.12, 0.06)
+"""Distances from which the open hand comes straight to the object [m]."""
+CHECK = 0.04
+"""Largest joint change between two collision checks [rad, m]."""
+LIFT_STEP = 0.01
+"""[m]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A joint path in two parts: corners of straight segments, then dense points of a straight way of the palm."""
+
+    corners: Floats
+    dense: Floats
+
+    @property
+    def points(self) -> Floats:
+        """All of them."""
+        return np.vstack([self.corners, self.dense[1:]])
+
+
+def approach_path(setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3) -> Way | Failure:
+    """Joint path from the start to the open hand around the object.
+
+    Arm and hand move together. Tried in this order, the shortest of the first two that are free: straight in joint
+    space; to a place before the object and then straight along the approach; a sampled path (RRT-Connect).
+    """
+    start = setting.task.q_start
+    world = setting.clearance_with_object(setting.task.T_world_object)
+
+    def blocked(q: Floats) -> bool:
+        return world.collision(q) is not None
+
+    if (hit := world.collision(q_pregrasp)) is not None:
+        return Failure("open hand or arm hits something", 0.0, "m", f"{hit[0]} and {hit[1]}")
+    candidates = []
+    straight = np.array([start, q_pregrasp])
+    if _free(straight, blocked):
+        candidates.append(Way(straight, q_pregrasp[None]))
+    near = list(_near_places(setting, q_pregrasp, T_world_palm, blocked))
+    for last in near:
+        first = np.array([start, last[0]])
+        if _free(first, blocked):
+            candidates.append(Way(first, last))
+            break
+    if candidates:
+        return min(candidates, key=lambda way: path_length(setting, way.points))
+    everything = np.arange(setting.robot.dof)
+    for last in [*near, q_pregrasp[None]]:
+        sampled = plan_joint_path(
+            start, last[0], blocked, setting.limits, joints=everything, step=CHECK, nodes=1500, seed=0
+        )
+        if sampled is not None:
+            return Way(sampled, last)
+    return Failure("no free way to the object", 0.0, "", "three ways were tried")
+
+
+def _near_places(
+    setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3, blocked: Callable[[Floats], bool]
+) -> Iterator[Floats]:
+    """Straight ways along the approach direction, from a place before the object to the pre-grasp, that are free."""
+    for distance in STANDOFF:
+        count = max(2, round(distance / 0.01))
+        path = [q_pregrasp]
+        for k in range(1, count + 1):
+            back = pin.SE3(np.eye(3), np.array([0.0, 0.0, -distance * k / count]))
+            found = setting.ik.solve(T_world_palm * back, seed=path[-1], starts=1)
+            if not found.found or np.abs(found.q - path[-1]).max() > 0.3 or blocked(found.q):
+                break
+            path.append(found.q)
+        else:
+            yield np.array(path[::-1])
+
+
+def lift_path(setting: Setting, q: Floats, T_world_palm: pin.SE3, height: float) -> Floats | Failure:
+    """Joints along a straight way up; the hand's joints stay."""
+    count = max(1, int(np.ceil(height / LIFT_STEP)))
+    path = [q]
+    for k in range(1, count + 1 if height > 0.0 else 0 + 1):
+        T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + [0.0, 0.0, height * k / count])
+        found = setting.ik.solve(T, seed=path[-1], starts=1)
+        if not found.found or np.abs(found.q - path[-1]).max() > 0.5:
+            return Failure("arm cannot lift so high", height * (1.0 - (k - 1) / count), "m", "missing height")
+        if (hit := setting.surroundings.collision(found.q)) is not None:
+            return Failure("hits something while lifting", 0.0, "m", f"{hit[0]} and {hit[1]}")
+        path.append(found.q)
+    return np.array(path)
+
+
+def path_length(setting: Setting, path: Floats) -> float:
+    """Length of the arm's part of a joint path [rad, m]."""
+    arm = path[:, setting.assembly.arm_joints]
+    return float(np.linalg.norm(np.diff(arm, axis=0), axis=1).sum())
+
+
+def smooth_times(path: Floats, limits: JointLimits, *, least: float = 0.2) -> Floats:
+    """Times of the points of a dense path, at rest at both ends, within speed and acceleration limits.
+
+    The path parameter follows s = t/T - sin(2 pi t/T) / (2 pi): its speed is at most 2/T, its acceleration 2 pi/T^2.
+    """
+    n = len(path)
+    if n < 2:
+        return np.zeros(n)
+    s = np.linspace(0.0, 1.0, n)
+    first = np.diff(path, axis=0) * (n - 1)
+    second = np.diff(first, axis=0) * (n - 1) if n > 2 else np.zeros((1, path.shape[1]))
+    way, bend = np.abs(first).max(axis=0), np.abs(second).max(axis=0)
+    duration = max(
+        least,
+        float(np.max(2.0 * way / limits.speed)),
+        float(np.max(np.sqrt((2.0 * np.pi * way + 4.0 * bend) / limits.acceleration))),
+    )
+    t = np.linspace(0.0, 1.0, 4001)
+    return np.asarray(np.interp(s, t - np.sin(2.0 * np.pi * t) / (2.0 * np.pi), t) * duration)
+
+
+def _free(path: Floats, blocked: Callable[[Floats], bool]) -> bool:
+    for a, b in zip(path[:-1], path[1:], strict=True):
+        count = max(1, int(np.ceil(np.abs(b - a).max() / CHECK)))
+        # coarse first: most collisions are found with few checks
+        for stride in (8, 1):
+            for i in range(stride, count + 1, stride):
+                if (stride == 8 or i % 8) and blocked(a + (b - a) * (i / count)):
+                    return False
+    return True
+
+
+def free_along(path: Floats, clearance: Clearance) -> bool:
+    """Whether nothing collides anywhere on straight segments between the points."""
+    return _free(path, lambda q: clearance.collision(q) is not None)

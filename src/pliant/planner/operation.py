@@ -1,0 +1,244 @@
+"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be.   (SPEC 8.5-8.7)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.contact import volume_change
+from pliant.grasp import joint_range
+from pliant.planner.grasping import Grasp, joint_torques
+from pliant.planner.holding import Failure, Held
+from pliant.planner.manipulation import Step, manipulate
+from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_times
+from pliant.planner.plan import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
+from pliant.planner.setting import Setting
+from pliant.servo import JointLimits, time_path
+
+__all__ = ["complete"]
+
+Floats = NDArray[np.float64]
+
+GENTLE = 0.3
+"""Part of the speed with which fingers close, press and move the object."""
+POINTS = 16
+"""Trajectory points of a straight finger motion."""
+
+
+def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
+    """Stages 5 to 7 for a stable grasp."""
+
+    def no(stage: Stage, failure: Failure) -> Rejection:
+        return Rejection(
+            grasp.hypothesis.number, stage, failure.reason, float(failure.margin), failure.unit, failure.detail
+        )
+
+    wish = setting.task.wish
+    q_held = grasp.held.q
+    lift = lift_path(setting, q_held, grasp.T_world_palm, wish.lift)
+    if isinstance(lift, Failure):
+        return no(Stage.APPROACH, lift)
+    squeeze = _between(grasp.q_touch, q_held)
+    close = _between(grasp.q_open, grasp.q_touch)
+    if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), setting.surroundings):
+        return no(Stage.APPROACH, Failure("closing fingers hit something", 0.0, "m"))
+    up = pin.SE3(np.eye(3), np.array([0.0, 0.0, wish.lift]))
+    lifted = Step(up * grasp.T_world_palm, lift[-1], _moved(grasp.held, lift[-1], up))
+    if (hit := _object_hits(setting, lifted.held.state.T_world_object)) is not None:
+        return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
+    steps = manipulate(setting, grasp, lifted)
+    if isinstance(steps, tuple):
+        return no(*steps)
+    for step in steps:
+        if (hit := _object_hits(setting, step.held.state.T_world_object)) is not None:
+            return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
+    if steps and not free_along(np.array([lift[-1], *(step.q for step in steps)]), setting.surroundings):
+        return no(Stage.MANIPULATION, Failure("hits something", 0.0, "m", "between two steps"))
+    way = approach_path(setting, grasp.q_open, grasp.T_world_palm)
+    if isinstance(way, Failure):
+        return no(Stage.APPROACH, way)
+    return _assembled(setting, grasp, way, close, squeeze, lift, lifted, steps)
+
+
+def _assembled(
+    setting: Setting,
+    grasp: Grasp,
+    way: Way,
+    close: Floats,
+    squeeze: Floats,
+    lift: Floats,
+    lifted: Step,
+    steps: list[Step],
+) -> PlannedGrasp:
+    limits = setting.limits
+    gentle = replace(limits, speed=GENTLE * limits.speed, acceleration=GENTLE * limits.acceleration)
+    timed = _Timeline(setting.task.q_start, setting.task.T_world_object)
+    rest = setting.task.T_world_object
+    times, points = time_path(way.corners, limits, dt=0.05)
+    timed.add(Phase.APPROACH, times, points, [rest] * len(points))
+    timed.dense(Phase.APPROACH, way.dense, gentle, rest, rest)
+    timed.dense(Phase.CLOSE, close, gentle, rest, rest)
+    held_at = grasp.held.state.T_world_object
+    timed.dense(Phase.SQUEEZE, squeeze, gentle, rest, held_at)
+    states = [_state(setting, grasp.held, timed.now, Phase.SQUEEZE)]
+    timed.dense(Phase.LIFT, lift, gentle, held_at, lifted.held.state.T_world_object)
+    states.append(_state(setting, lifted.held, timed.now, Phase.LIFT))
+    if steps:
+        begin = timed.now
+        path = np.array([lift[-1], *(step.q for step in steps)])
+        moments = smooth_times(path, gentle)
+        poses = [lifted.held.state.T_world_object, *(step.held.state.T_world_object for step in steps)]
+        timed.add(Phase.MOVE, moments, path, poses)
+        states += [
+            _state(setting, step.held, begin + float(t), Phase.MOVE)
+            for step, t in zip(steps, moments[1:], strict=True)
+        ]
+    trajectory = timed.trajectory()
+    held_part = np.array([state.q for state in states])
+    hand = setting.assembly.hand_joints
+    warnings = {w for region in grasp.held.state.regions for w in region.warnings} | set(grasp.held.state.warnings)
+    return PlannedGrasp(
+        hypothesis=grasp.hypothesis,
+        trajectory=trajectory,
+        states=tuple(states),
+        q_pregrasp=grasp.q_open,
+        q_touch=grasp.q_touch,
+        largest_force=max(state.largest_force for state in states),
+        largest_pressure=max(state.largest_pressure for state in states),
+        com_shift=float(np.linalg.norm(grasp.held.centre - grasp.held.centre_at_rest)),
+        joint_range=joint_range(held_part[:, hand], setting.robot.lower[hand], setting.robot.upper[hand]),
+        arm_path=path_length(setting, way.points),
+        epsilon=grasp.epsilon,
+        slack=float(np.linalg.norm(grasp.held.state.residual[:3])),
+        warnings=tuple(sorted(warnings)),
+    )
+
+
+@dataclass
+class _Timeline:
+    """A trajectory in the making."""
+
+    q_start: Floats
+    T_start: pin.SE3
+
+    def __post_init__(self) -> None:
+        self.now = 0.0
+        self._times: list[float] = [0.0]
+        self._q: list[Floats] = [self.q_start]
+        self._phases = [Phase.APPROACH]
+        self._poses = [_numbers(self.T_start)]
+
+    def add(self, phase: Phase, times: Floats, points: Floats, poses: list[pin.SE3]) -> None:
+        """Append all but the first point, which is where the timeline ends now."""
+        for t, q, T in zip(times[1:], points[1:], poses[1:], strict=True):
+            self._times.append(self.now + float(t))
+            self._q.append(q)
+            self._phases.append(phase)
+            self._poses.append(_numbers(T))
+        self.now = self._times[-1]
+
+    def dense(self, phase: Phase, path: Floats, limits: JointLimits, start: pin.SE3, end: pin.SE3) -> None:
+        """A dense path at rest at both ends, the object moving evenly along it."""
+        if len(path) < 2:
+            return
+        times = smooth_times(path, limits)
+        poses = [pin.SE3.Interpolate(start, end, float(s)) for s in np.linspace(0.0, 1.0, len(path))]
+        self.add(phase, times, path, poses)
+
+    def trajectory(self) -> Trajectory:
+        return Trajectory(
+            np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses)
+        )
+
+
+def _numbers(T: pin.SE3) -> Floats:
+    x, y, z, w = pin.Quaternion(T.rotation).coeffs()
+    sign = 1.0 if w >= 0.0 else -1.0
+    return np.array([*T.translation, sign * w, sign * x, sign * y, sign * z])
+
+
+def _between(a: Floats, b: Floats) -> Floats:
+    return np.asarray(a + np.linspace(0.0, 1.0, POINTS)[:, None] * (b - a))
+
+
+def _moved(held: Held, q: Floats, T: pin.SE3) -> Held:
+    """The same held object carried elsewhere by a pure translation: nothing else changes."""
+    shift = T.translation
+    regions = tuple(
+        replace(region, T_world_contact=T * region.T_world_contact, p_world_cells=region.p_world_cells + shift)
+        for region in held.state.regions
+    )
+    state = replace(held.state, regions=regions, T_world_object=T * held.state.T_world_object)
+    contacts = replace(held.contacts, points=held.contacts.points + shift)
+    return replace(
+        held,
+        q=q,
+        state=state,
+        contacts=contacts,
+        centre=held.centre + shift,
+        centre_at_rest=held.centre_at_rest + shift,
+        level=None if held.level is None else held.level + float(shift[2]),
+    )
+
+
+def _object_hits(setting: Setting, T_world_object: pin.SE3) -> str | None:
+    """The obstacle that the object (undeformed) overlaps, if any."""
+    import coal
+
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
+    for obstacle in setting.obstacles:
+        result.clear()
+        O = obstacle.T_world_obstacle
+        pose = coal.Transform3s(O.rotation, O.translation)
+        if coal.distance(setting.thing_triangles, T, obstacle.geometry, pose, request, result) <= 0.0:
+            return obstacle.name
+    return None
+
+
+def _state(setting: Setting, held: Held, time: float, phase: Phase) -> HeldState:
+    T = held.state.T_world_object
+    poses = setting.robot.poses([link.name for link in held.links], held.q)
+    assert held.wanted.forces is not None
+    contacts = []
+    for k, (region, link, T_link) in enumerate(zip(held.state.regions, held.links, poses, strict=True)):
+        contacts.append(
+            PlannedContact(
+                link=link.name,
+                finger=link.finger,
+                patch=region.patch,
+                T_object_contact=T.actInv(region.T_world_contact),
+                p_link=T_link.actInv(region.centre),
+                force=np.array([*region.tangential_force, region.normal_force]),
+                wanted=np.array(held.wanted.forces[k]),
+                radius=region.radius,
+                half_axes=np.array(region.half_axes),
+                peak_pressure=region.peak_pressure,
+                area=region.area,
+                depth=region.depth,
+                stiffness=np.array(region.stiffness),
+                friction=float(held.contacts.friction[k]),
+                max_force=float(held.contacts.max_force[k]),
+                p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,
+                pressures=np.array(region.pressures),
+                cell_area=region.cell_area,
+            )
+        )
+    return HeldState(
+        time=time,
+        phase=phase,
+        q=held.q,
+        T_world_object=T,
+        contacts=tuple(contacts),
+        centre_of_mass=held.centre,
+        centre_at_rest=held.centre_at_rest,
+        load=held.load,
+        torques=joint_torques(setting, held.q, held),
+        friction_usage=held.friction.usage,
+        displacement=(held.vertices - setting.body.mesh.vertices).astype(np.float32),
+        volume_change=volume_change(setting.thing, held.state),
+        liquid_level=held.level,
+    )

@@ -1,0 +1,277 @@
+"""The planner's door: from a task to a plan, over all cores, the same whatever their number.   (SPEC 8)
+
+First every hypothesis is taken to a stable grasp or falls. Then the stable ones are completed, least force first; a
+grasp's force while it is moved is never below its force at rest, so the search may stop when no other can be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+from pliant.errors import OptionError
+from pliant.planner.advice import advice
+from pliant.planner.choice import ranked
+from pliant.planner.grasping import Grasp, try_hypothesis
+from pliant.planner.hypotheses import Hypothesis, make_hypotheses
+from pliant.planner.operation import complete
+from pliant.planner.plan import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
+from pliant.planner.setting import Setting, prepare_body, with_arm
+from pliant.planner.task import Task
+
+__all__ = ["Progress", "plan"]
+
+Progress = Callable[[str, int, int, dict[str, int]], None]
+"""Called with what is being done, how much of it is done, out of how much, and how many fell for which reason."""
+CHUNK = 20
+WAVE = 4
+"""Stable grasps completed between two looks at whether more are needed; fixed, so that workers do not matter."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None) -> Plan:
+    """Find the grasps that hold and carry out the wish with the smallest contact forces.
+
+    Args:
+        task: robot, object, scene and wish.
+        jobs: processes; all cores by default. The answer does not depend on it.
+        seed: of the choice of hypotheses.
+        progress: told how far it is; see `Progress`.
+
+    Returns:
+        The kept grasps, best first, and the reason why every other hypothesis fell. No plan is an answer too: look at
+        ``status``, ``counts`` and ``advice``.
+
+    Raises:
+        OptionError: a question that makes no sense: no hand, jobs below one, a start that collides.
+    """
+    if jobs is not None and jobs < 1:
+        raise OptionError("jobs", f"{jobs}; allowed: 1 or more")
+    began = time.monotonic()
+    asked, task = task, with_arm(task)
+    tell = progress or (lambda stage, done, total, fallen: None)
+    prepared = 0.0
+
+    def preparing(what: str, share: float) -> None:
+        tell(f"preparing the object: {what}", round(100 * share), 100, {})
+
+    start = time.process_time()
+    thing = prepare_body(task.body, preparing)
+    prepared = time.process_time() - start
+    options = task.options
+    hypotheses = make_hypotheses(
+        task.body.mesh,
+        task.assembly,
+        method=options.method,
+        count=options.faces,
+        rolls=options.rolls,
+        limit=options.hypotheses,
+        seed=seed,
+    )
+    count = jobs if jobs is not None else _cores()
+    cpu = {"preparation": prepared}
+    with _workers(task, thing, min(count, max(1, len(hypotheses) // CHUNK))) as over:
+        grasps, rejections = _stable(hypotheses, over, tell, cpu)
+        stable = tuple(StableGrasp(g.hypothesis.number, g.held.largest_force, g.epsilon) for g in grasps)
+        done, more = _completed(grasps, options.keep, over, tell, cpu, rejections)
+    rejections += more
+    kept = ranked(done, options.weights)
+    for grasp in kept[options.keep :]:
+        rejections.append(
+            Rejection(grasp.hypothesis.number, Stage.CHOICE, "others need less force", grasp.largest_force, "N")
+        )
+    kept = kept[: options.keep]
+    rejections.sort(key=lambda rejection: rejection.number)
+    answer = Plan(
+        task=task,
+        status=PlanStatus.FOUND if kept else PlanStatus.NONE,
+        grasps=tuple(kept),
+        hypotheses=tuple(hypotheses),
+        rejections=tuple(rejections),
+        stable=stable,
+        seed=seed,
+        wall_s=time.monotonic() - began,
+        cpu_s=cpu,
+        versions=_versions(),
+    )
+    del asked
+    return _with_advice(answer)
+
+
+def _with_advice(answer: Plan) -> Plan:
+    from dataclasses import replace
+
+    return replace(answer, advice=advice(answer))
+
+
+Over = Callable[[str, Iterable[Any]], Iterator[tuple[Any, float]]]
+
+
+def _stable(
+    hypotheses: list[Hypothesis], over: Over, tell: Progress, cpu: dict[str, float]
+) -> tuple[list[Grasp], list[Rejection]]:
+    grasps: list[Grasp] = []
+    rejections: list[Rejection] = []
+    fallen: dict[str, int] = {}
+    chunks = [hypotheses[i : i + CHUNK] for i in range(0, len(hypotheses), CHUNK)]
+    tell("closing and pressing", 0, len(hypotheses), fallen)
+    for answers, seconds in over("try", chunks):
+        for answer in answers:
+            if isinstance(answer, Rejection):
+                rejections.append(answer)
+                fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
+            else:
+                grasps.append(answer)
+        cpu["closing and pressing"] = cpu.get("closing and pressing", 0.0) + seconds
+        tell("closing and pressing", len(grasps) + len(rejections), len(hypotheses), dict(fallen))
+    return grasps, rejections
+
+
+def _completed(
+    grasps: list[Grasp],
+    keep: int,
+    over: Over,
+    tell: Progress,
+    cpu: dict[str, float],
+    before: list[Rejection],
+) -> tuple[list[PlannedGrasp], list[Rejection]]:
+    order = sorted(grasps, key=lambda g: (g.held.largest_force, g.hypothesis.number))
+    done: list[PlannedGrasp] = []
+    rejections: list[Rejection] = []
+    fallen: dict[str, int] = {}
+    for rejection in before:
+        fallen[rejection.stage] = fallen.get(rejection.stage, 0) + 1
+    at = 0
+    while at < len(order):
+        bound = sorted(grasp.largest_force for grasp in done)[keep - 1] if len(done) >= keep else float("inf")
+        if order[at].held.largest_force >= bound:
+            break
+        wave = order[at : at + WAVE]
+        tell("lifting, moving, approaching", at, len(order), dict(fallen))
+        for answers, seconds in over("complete", [[grasp] for grasp in wave]):
+            cpu["lifting, moving, approaching"] = cpu.get("lifting, moving, approaching", 0.0) + seconds
+            for answer in answers:
+                if isinstance(answer, Rejection):
+                    rejections.append(answer)
+                    fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
+                else:
+                    done.append(answer)
+        at += len(wave)
+    for grasp in order[at:]:
+        rejections.append(
+            Rejection(
+                grasp.hypothesis.number, Stage.CHOICE, "others need less force", grasp.held.largest_force, "N"
+            )
+        )
+    tell("lifting, moving, approaching", len(order), len(order), dict(fallen))
+    return done, rejections
+
+
+# -- workers -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Worker:
+    """What one process knows of the task."""
+
+    setting: Setting
+
+    def work(self, what: str, items: list[Any]) -> tuple[list[Any], float]:
+        """Answers for some items, and the CPU time they took [s]."""
+        start = time.process_time()
+        run: Callable[[Setting, Any], Any] = {"try": try_hypothesis, "complete": complete}[what]
+        answers = [run(self.setting, item) for item in items]
+        return answers, time.process_time() - start
+
+
+_here: _Worker | None = None
+
+
+def _begin(task: Task) -> None:
+    import signal
+
+    global _here
+    # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _here = _Worker(Setting(task))
+
+
+def _work(what: str, items: list[Any]) -> tuple[list[Any], float]:
+    assert _here is not None
+    return _here.work(what, items)
+
+
+@contextmanager
+def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
+    """A function that spreads items over processes and gives the answers in order; one process: here and now."""
+    if count == 1:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            worker = _Worker(Setting(task, thing))
+            yield lambda what, items: (worker.work(what, list(item)) for item in items)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # wrong questions must be told here, not by a worker that dies
+    Setting(task, thing)
+    with _single_threaded_children():
+        pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (task,))
+        try:
+
+            def over(what: str, items: Iterable[Any]) -> Iterator[tuple[Any, float]]:
+                futures = [pool.submit(_work, what, list(item)) for item in items]
+                for future in futures:
+                    yield future.result()
+
+            yield over
+            pool.shutdown()
+        except BaseException:
+            processes = list((getattr(pool, "_processes", None) or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.join(5.0)
+            raise
+
+
+@contextmanager
+def _single_threaded_children() -> Iterator[None]:
+    """Processes started meanwhile use one BLAS thread each: with more, milliseconds become seconds."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("pliant", "numpy", "scipy", "pin", "coal", "clarabel", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

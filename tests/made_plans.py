@@ -1,0 +1,229 @@
+"""Small but physically sensible plans, made without the planner: a ball pinched from above, lifted straight up.
+
+An arm with the parallel gripper; contact forces come from `settle` (half-space model: no tetrahedra, quick), the
+smallest sufficient force from the closed form of a pinch: m g / (2 mu) on either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+import pinocchio as pin
+
+from pliant.contact import ContactState, PadSurface, PreparedObject, displacement, settle
+from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, make_shape
+from pliant.planner import (
+    HeldState,
+    Hypothesis,
+    Phase,
+    Plan,
+    PlannedContact,
+    PlannedGrasp,
+    PlanStatus,
+    Rejection,
+    StableGrasp,
+    Stage,
+    Task,
+    Trajectory,
+    Wish,
+)
+from pliant.robot import PALM_FRAME, Assembly, load_assembly, pad_mesh
+from pliant.servo import InverseKinematics
+
+GRAVITY = 9.80665
+RADIUS = 0.025
+REACH = 0.052  # ball's centre in front of the palm
+LINKS = {"left": "left_finger", "right": "right_finger"}
+
+
+@lru_cache
+def ball_plan(*, liquid: bool = False) -> Plan:
+    """A rubber ball of 70 g on a table, lifted by 50 mm; with ``liquid`` a thin vessel of the same shape, half full."""
+    mesh = make_shape("sphere", radius=RADIUS, edge=0.004)
+    material = Material(young=2e5, poisson=0.45, friction=0.6)
+    contents = Liquid(3e-5, 1000.0, 0.001) if liquid else None
+    limits = ContactLimits(force=15.0, pressure=2e5)
+    body = Body.from_mesh(mesh, material, mass=0.02 if liquid else 0.07, liquid=contents, limits=limits)
+    assembly = load_assembly("kawasaki_fs020n", "parallel_gripper")
+    table = make_shape("box", size=(0.6, 0.6, 0.4), edge=0.6)
+    table = table.moved((0.9, 0.0, 0.2))
+    T_world_object = pin.SE3(np.eye(3), np.array([0.9, 0.0, 0.4 + RADIUS + 5e-4]))
+    solve = InverseKinematics(assembly.robot, PALM_FRAME)
+    q = assembly.q_home
+    path = []
+    for height in (0.10, 0.06, 0.03, 0.0):
+        q = _above(assembly, solve, T_world_object, height, q)
+        path.append(q)
+    wish = Wish(lift=0.05)
+    task = Task(assembly, path[0], body, T_world_object, (table,), wish, name="ball", source="# made by hand\n")
+    return _plan(task, path, solve)
+
+
+def _above(assembly: Assembly, solve: InverseKinematics, T_world_object: pin.SE3, height: float, seed) -> np.ndarray:
+    """Joints with the palm looking down at the object from ``height`` above the grasp."""
+    down = np.diag([1.0, -1.0, -1.0])
+    T = pin.SE3(down, T_world_object.translation + np.array([0.0, 0.0, REACH + height]))
+    answer = solve.solve(T, seed=seed)
+    assert answer.found
+    return answer.q
+
+
+def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
+    assembly, robot = task.assembly, task.assembly.robot
+    opening = robot.joint_index("opening")
+    q_pregrasp = path[-1]
+    q_touch = q_pregrasp.copy()
+    q_touch[opening] = RADIUS
+    thing = PreparedObject.of(
+        task.body.mesh, young=task.body.material.young, poisson=task.body.material.poisson, model="halfspace"
+    )
+    pads = [_pad(assembly, link, task.body.material.friction) for link in LINKS.values()]
+    q_held = q_touch.copy()
+    low, high = 1e-5, 3e-3  # squeeze until the normal force is a little above the smallest sufficient one
+    wanted = task.body.mass * GRAVITY / (2 * task.body.material.friction)
+    for _ in range(12):
+        depth = 0.5 * (low + high)
+        q_held[opening] = RADIUS - depth
+        force = _settled(task, thing, pads, q_held, task.T_world_object).largest_force
+        low, high = (depth, high) if force < 1.05 * wanted else (low, depth)
+    q_held[opening] = RADIUS - high
+    lift = [_above(assembly, solve, task.T_world_object, h, q_held) for h in (0.0125, 0.025, 0.0375, 0.05)]
+    for q in lift:
+        q[opening] = q_held[opening]
+    points = [*path, q_touch, q_held, *lift]
+    phases = [Phase.APPROACH] * 4 + [Phase.CLOSE, Phase.SQUEEZE] + [Phase.LIFT] * 4
+    times = [0.0]
+    for a, b in itertools.pairwise(points):
+        times.append(times[-1] + max(0.05, 1.25 * float(np.max(np.abs(b - a) / robot.velocity_limits))))
+    grasped = _state(task, thing, pads, q_held, task.T_world_object, times[5], Phase.SQUEEZE)
+    lifted_by = robot.pose(PALM_FRAME, lift[-1]) * robot.pose(PALM_FRAME, q_held).inverse()
+    raised = _state(task, thing, pads, lift[-1], lifted_by * task.T_world_object, times[-1], Phase.LIFT)
+    poses = []
+    for q, phase in zip(points, phases, strict=True):
+        T = task.T_world_object
+        if phase is Phase.SQUEEZE or phase is Phase.LIFT:
+            palm = robot.pose(PALM_FRAME, q_held).inverse()
+            T = robot.pose(PALM_FRAME, q) * palm * grasped.T_world_object
+        x, y, z, w = pin.SE3ToXYZQUAT(T)[3:]
+        poses.append([*T.translation, w, x, y, z])
+    trajectory = Trajectory(np.array(times), np.array(points), tuple(phases), np.array(poses))
+    T_object_palm = task.T_world_object.actInv(robot.pose(PALM_FRAME, q_pregrasp))
+    hypotheses = tuple(
+        Hypothesis(i, T_object_palm, "parallel", tuple(LINKS), f"polyhedron face {i}, roll 0 deg") for i in range(4)
+    )
+    states = (grasped, raised)
+    shift = float(np.linalg.norm(grasped.centre_of_mass - grasped.centre_at_rest))
+    grasp = PlannedGrasp(
+        hypothesis=hypotheses[2],
+        trajectory=trajectory,
+        states=states,
+        q_pregrasp=q_pregrasp,
+        q_touch=q_touch,
+        largest_force=max(state.largest_force for state in states),
+        largest_pressure=max(state.largest_pressure for state in states),
+        com_shift=shift,
+        joint_range=0.11,
+        arm_path=float(np.linalg.norm(np.diff(np.array(path)[:, assembly.arm_joints], axis=0), axis=1).sum()),
+        epsilon=0.01,
+        slack=0.001,
+        warnings=("made by hand",),
+    )
+    rejections = (
+        Rejection(0, Stage.OPEN_HAND, "the open hand touches the scene", 0.012, "m", "housing and table"),
+        Rejection(1, Stage.CLOSING, "never touched", float("inf")),
+        Rejection(3, Stage.OPEN_HAND, "the open hand touches the scene", 0.02, "m"),
+    )
+    return Plan(
+        task=task,
+        status=PlanStatus.FOUND,
+        grasps=(grasp,),
+        hypotheses=hypotheses,
+        rejections=rejections,
+        stable=(StableGrasp(2, grasp.largest_force, 0.01),),
+        advice="",
+        seed=7,
+        wall_s=1.25,
+        cpu_s={"closing": 0.5},
+        versions={"pliant": "0.1.0"},
+    )
+
+
+def _pad(assembly: Assembly, link: str, friction: float) -> PadSurface:
+    finger = next(f for f in assembly.hand.fingers if link in f.links)
+    pad = finger.pads[0]
+    sound = pad_mesh(assembly.robot.urdf, pad)
+    return PadSurface.of(
+        sound.mesh, name=link, young=pad.young, poisson=pad.poisson, pad_faces=sound.faces, friction=friction
+    )
+
+
+def _settled(task: Task, thing: PreparedObject, pads, q: np.ndarray, T_world_object: pin.SE3) -> ContactState:
+    poses = task.assembly.robot.poses([pad.name for pad in pads], q)
+    centre = _centre(task.body, T_world_object, task.body.mesh)
+    weight = np.array([0.0, 0.0, -task.body.mass * GRAVITY])
+    load = np.concatenate([weight, np.cross(centre - T_world_object.translation, weight)])
+    return settle(thing, pads, poses, T_world_object, load=load)
+
+
+def _centre(body: Body, T_world_object: pin.SE3, mesh: Mesh) -> np.ndarray:
+    up = T_world_object.rotation.T @ [0.0, 0.0, 1.0]
+    return T_world_object.act(body.deformed(mesh.vertices).centre_of_mass(up))
+
+
+def _state(task: Task, thing: PreparedObject, pads, q, T_world_object: pin.SE3, time: float, phase: Phase) -> HeldState:
+    robot, body = task.assembly.robot, task.body
+    settled = _settled(task, thing, pads, q, T_world_object)
+    T = settled.T_world_object
+    moved = displacement(thing, settled).astype(np.float32)
+    contacts, torques = [], robot.gravity_torques(q)
+    half = body.mass * GRAVITY / 2
+    for region in settled.regions:
+        T_world_link = robot.pose(region.pad, q)
+        axes = region.T_world_contact.rotation
+        up = axes.T @ [0.0, 0.0, half]
+        J = robot.jacobian(region.pad, q)
+        arm = region.centre - T_world_link.translation
+        torques = torques + J[:3].T @ region.force + J[3:].T @ np.cross(arm, region.force)
+        contacts.append(
+            PlannedContact(
+                link=region.pad,
+                finger=next(name for name, link in LINKS.items() if link == region.pad),
+                patch=region.patch,
+                T_object_contact=T.actInv(region.T_world_contact),
+                p_link=T_world_link.actInv(region.centre),
+                force=np.array([*region.tangential_force, region.normal_force]),
+                wanted=np.array([up[0], up[1], half / body.material.friction]),
+                radius=region.radius,
+                half_axes=region.half_axes,
+                peak_pressure=region.peak_pressure,
+                area=region.area,
+                depth=region.depth,
+                stiffness=np.diag(region.stiffness).copy(),
+                friction=body.material.friction,
+                max_force=15.0,
+                p_object_cells=np.array([T.actInv(p) for p in region.p_world_cells]),
+                pressures=region.pressures,
+                cell_area=region.cell_area,
+            )
+        )
+    deformed = Mesh(body.mesh.vertices + moved, body.mesh.faces)
+    centre = _centre(body, T, deformed)
+    up = T.rotation.T @ [0.0, 0.0, 1.0]
+    liquid = body.deformed(deformed.vertices).liquid_at(up)
+    return HeldState(
+        time=time,
+        phase=phase,
+        q=q,
+        T_world_object=T,
+        contacts=tuple(contacts),
+        centre_of_mass=centre,
+        centre_at_rest=_centre(body, T, body.mesh),
+        load=np.array([0.0, 0.0, -body.mass * GRAVITY, 0.0, 0.0, 0.0]),
+        torques=torques,
+        friction_usage=max(float(np.hypot(*c.force[:2]) / (c.friction * c.force[2])) for c in contacts),
+        displacement=moved,
+        volume_change=0.0,
+        liquid_level=None if liquid is None else float(T.translation[2] + liquid.level),
+    )
