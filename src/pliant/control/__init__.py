@@ -1,5 +1,13 @@
 """Doing it: the driver interface, what the pads feel, the filter, and recordings of real hands.   (SPEC 9)"""
 
+from pliant.control.calibration import (
+    Calibration,
+    SlipOnset,
+    SqueezePoint,
+    SqueezeSamples,
+    fit_squeeze,
+    friction_at_slip,
+)
 from pliant.control.cell_health import CellHealth, judge_cells, mend_forces
 from pliant.control.contact_tracking import ContactEstimate, ContactTracker
 from pliant.control.controller import Command, GraspController
@@ -25,12 +33,14 @@ from pliant.control.squeeze import (
 from pliant.control.tactile import ArrayReading, TactileProcessor, TactileRegion, find_regions, surface_point
 from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.control.touch import Onset, find_onset, frame_lag
+from pliant.control.trial_squeeze import TrialSqueeze
 
 __all__ = [
     "REACTIONS",
     "SDH2_RECORDING",
     "SDH2_RESPONSE",
     "ArrayReading",
+    "Calibration",
     "CalibrationFactors",
     "CellHealth",
     "Command",
@@ -64,10 +74,14 @@ __all__ = [
     "RunPhase",
     "RunRecorder",
     "Sample",
+    "SlipOnset",
+    "SqueezePoint",
+    "SqueezeSamples",
     "TactileFrame",
     "TactileProcessor",
     "TactileRegion",
     "Timeline",
+    "TrialSqueeze",
     "WatchLimits",
     "analyse_recording",
     "ball_between",
@@ -75,7 +89,9 @@ __all__ = [
     "execute",
     "find_onset",
     "find_regions",
+    "fit_squeeze",
     "frame_lag",
+    "friction_at_slip",
     "judge_cells",
     "mend_forces",
     "read_recording",

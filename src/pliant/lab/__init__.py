@@ -1,6 +1,7 @@
 """The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
+from pliant.lab.calibrating import CalibrationRun, calibrate_in_lab, prepared_thing
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.faults import FaultyDriver, Injection, kick
 from pliant.lab.object_xml import ObjectPart, solid_part
@@ -23,6 +24,7 @@ from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, d
 from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
+    "CalibrationRun",
     "Disturbance",
     "DisturbanceRange",
     "FaultyDriver",
@@ -45,11 +47,13 @@ __all__ = [
     "TrialResult",
     "TrialSettings",
     "build_scene",
+    "calibrate_in_lab",
     "compile_scene",
     "disturbed_body",
     "draw_disturbances",
     "kick",
     "picture",
+    "prepared_thing",
     "run_series",
     "run_trial",
     "scene_for_task",
