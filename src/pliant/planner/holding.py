@@ -31,9 +31,9 @@ Floats = NDArray[np.float64]
 
 GRAVITY = 9.80665
 """[m/s^2]"""
-CLOSE_ENOUGH = 1.06
+CLOSE_ENOUGH = 1.10
 """Simulated over wanted largest force at which a grasp needs no more correction."""
-AIM = 1.03
+AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
@@ -113,7 +113,7 @@ class Holder:
     """
 
     def __init__(
-        self, thing: PreparedObject, body: Body, hand: GraspingHand, *, margin: float = 0.05, cells: int = 12
+        self, thing: PreparedObject, body: Body, hand: GraspingHand, *, margin: float = 0.05, cells: int = 10
     ) -> None:
         self.thing, self.body, self.hand, self.cells = thing, body, hand, cells
         self.weight = GRAVITY * body.mass

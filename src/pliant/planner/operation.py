@@ -188,13 +188,13 @@ def _object_hits(setting: Setting, T_world_object: pin.SE3) -> str | None:
     """The obstacle that the object (undeformed) overlaps, if any."""
     import coal
 
-    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
     T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
     for obstacle in setting.obstacles:
         result.clear()
-        O = obstacle.T_world_obstacle
-        pose = coal.Transform3s(O.rotation, O.translation)
-        if coal.distance(setting.thing_triangles, T, obstacle.geometry, pose, request, result) <= 0.0:
+        place = obstacle.T_world_obstacle
+        pose = coal.Transform3s(place.rotation, place.translation)
+        if coal.collide(setting.thing_triangles, T, obstacle.geometry, pose, request, result):
             return obstacle.name
     return None
 
