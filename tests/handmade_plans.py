@@ -132,6 +132,8 @@ def make_plan(
         return min(clearance(thing, s, T.actInv(P)) for (_, _, s), P in zip(pads, poses(q_at(share)), strict=True))
 
     touch = _first_zero(gap)
+    opened = max(0.0, touch - 0.25)  # no wider than need be: the way is simulated
+    q_open = q_at(opened)
     weight = np.array([0.0, 0.0, -GRAVITY * task.body.mass])
     state, share = None, touch
     wanted: np.ndarray | None = None
@@ -153,7 +155,7 @@ def make_plan(
     way = [(Phase.APPROACH, task.q_start)]
     T_above = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, 0.1]))
     way += [(Phase.APPROACH, arm(T_above, q_open)), (Phase.APPROACH, q_open)]
-    way += [(Phase.CLOSE, q_at(touch * s)) for s in (0.25, 0.5, 0.75, 1.0)]
+    way += [(Phase.CLOSE, q_at(opened + (touch - opened) * s)) for s in (0.25, 0.5, 0.75, 1.0)]
     way += [(Phase.SQUEEZE, q_at(touch + (share - touch) * s)) for s in (0.25, 0.5, 0.75, 1.0)]
     held = [(len(way) - 1, pin.SE3.Identity())]
     for s in (0.25, 0.5, 0.75, 1.0):
@@ -189,9 +191,11 @@ def make_plan(
     )
 
 
-def made(name: str, *, hand: str = "schunk_sdh2", wish: Wish | None = None, **options: float) -> MadeTask:
+def made(
+    name: str, *, hand: str = "schunk_sdh2", wish: Wish | None = None, young: float = 5e5, **options: float
+) -> MadeTask:
     """Task and plan of one of the everyday things."""
-    task = make_task(make_body(name), hand=hand, wish=wish, name=name)
+    task = make_task(make_body(name, young=young), hand=hand, wish=wish, name=name)
     return MadeTask(task, make_plan(task, **options))  # type: ignore[arg-type]
 
 

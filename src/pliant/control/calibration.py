@@ -1,9 +1,9 @@
 """What a trial squeeze tells about an object: k, D, Young's modulus and friction.   (SPEC 9)
 
 The hand presses in steps; at each step joints and forces are known. Young's modulus is the one with which the contact
-model gives these forces at these joints. How far the pads were from the object to begin with is not known to a part of a
-millimetre, so it is found along with it: the curvature of force over way tells both apart. Friction follows from the
-normal forces at which the lifted object just begins to slip.
+model gives these forces at these joints. How far the pads were from the object to begin with is not known well enough,
+so it is found along with it: the curvature of force over way tells both apart. Friction follows from the normal forces
+at which the lifted object just begins to slip.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Calibration:
     notes: tuple[str, ...] = field(default_factory=tuple)
 
 
-def pad_surfaces(assembly: Assembly, links: Sequence[str], friction: float) -> list[PadSurface]:
-    """Contact models of the pads on these links."""
+def pad_surfaces(assembly: Assembly, links: Sequence[str], friction: float, *, rigid: bool = False) -> list[PadSurface]:
+    """Contact models of the pads on these links; ``rigid`` leaves the softness of their covers out."""
     assert assembly.hand is not None
     pads = {pad.link: pad for finger in assembly.hand.fingers for pad in finger.pads}
     missing = [link for link in links if link not in pads]
@@ -126,7 +126,7 @@ def pad_surfaces(assembly: Assembly, links: Sequence[str], friction: float) -> l
     for link in links:
         pad = pads[link]
         found = pad_mesh(assembly.robot.urdf, pad)
-        young = np.inf if pad.young is None else pad.young
+        young = np.inf if pad.young is None or rigid else pad.young
         out.append(
             PadSurface.of(
                 found.mesh, name=link, young=young, poisson=pad.poisson, pad_faces=found.faces, friction=friction
@@ -139,13 +139,19 @@ class _Model:
     """Mean normal force of the contacts at given joints, for any E and any offset of the touch."""
 
     def __init__(
-        self, samples: SqueezeSamples, assembly: Assembly, body: Body, T_world_object: pin.SE3, thing: PreparedObject
+        self,
+        samples: SqueezeSamples,
+        assembly: Assembly,
+        body: Body,
+        T_world_object: pin.SE3,
+        thing: PreparedObject,
+        rigid: bool,
     ) -> None:
         self.samples, self.robot, self.thing, self.T = samples, assembly.robot, thing, T_world_object
         self.links = tuple(dict.fromkeys(samples.links))
-        self.pads = pad_surfaces(assembly, self.links, max(body.material.friction, 0.1))
+        self.pads = pad_surfaces(assembly, self.links, max(body.material.friction, 0.1), rigid=rigid)
         self.poses = [self.robot.poses(self.links, point.q) for point in samples.points]
-        by_link = {link: normal for link, normal in zip(samples.links, samples.normals, strict=True)}
+        by_link = dict(zip(samples.links, samples.normals, strict=True))
         self.normals = np.array([by_link[link] for link in self.links])
 
     def force(self, k: int, young: float, offset: float) -> float:
@@ -169,6 +175,7 @@ def fit_squeeze(
     *,
     planned_force: float,
     planned_stiffness: float,
+    rigid_pads: bool = False,
 ) -> Calibration:
     """k, D, E and friction from a trial squeeze.
 
@@ -179,11 +186,12 @@ def fit_squeeze(
         thing: its contact model, with the start value of E.
         planned_force: normal force of the plan, at which D is told [N].
         planned_stiffness: the plan's D along the normal [N/m].
+        rigid_pads: the hand that squeezed has rigid pads (the lab's), whatever its description says.
     """
     if len(samples.points) < 3:
         raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
     felt = np.array([float(np.mean(point.forces)) for point in samples.points])
-    model = _Model(samples, assembly, body, T_world_object, thing)
+    model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
     start = body.material.young
     count = len(felt)
 
@@ -194,12 +202,8 @@ def fit_squeeze(
         return np.asarray((told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ))
 
     bound = np.log(YOUNG_RANGE)
-    best = min(
-        (
-            least_squares(residuals, [0.0, x], bounds=([-bound, -1.0], [bound, 1.0]), diff_step=0.02, max_nfev=25)
-            for x in (0.15,)
-        ),
-        key=lambda found: found.cost,
+    best = least_squares(
+        residuals, [0.0, 0.15], bounds=([-bound, -1.0], [bound, 1.0]), diff_step=[0.02, 0.02], max_nfev=25
     )
     young, offset = start * float(np.exp(best.x[0])), WIDEST * float(best.x[1])
     told = np.array([model.force(k, young, offset) for k in range(count)])
@@ -248,5 +252,5 @@ def friction_at_slip(slip: SlipOnset) -> float | None:
     # Pads tell forces to some percent; the balance of the normal forces among themselves is no better than that.
     even = np.full(len(slip.forces), float(np.mean(slip.forces))) if len(slip.forces) == 2 else slip.forces
     force = np.array([*slip.load[:3], 0.0, 0.0, 0.0])
-    answer = balancing_friction(contacts, force, even, centre=slip.contacts.points.mean(axis=0), tolerance=0.1)
+    answer = balancing_friction(contacts, force, even, centre=slip.contacts.points.mean(axis=0), tolerance=0.01)
     return float(answer.usage) if np.isfinite(answer.usage) else None

@@ -22,13 +22,15 @@ __all__ = ["TrialSqueeze"]
 
 Floats = NDArray[np.float64]
 
-STEP_TIME = 0.9  # for each force level [s]
-REST_TIME = 0.25  # at its end, over which is averaged [s]
+STEP_TIME = 0.8  # for each force level [s]
+REST_TIME = 0.2  # at its end, over which is averaged [s]
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
-LOOSENING = 2.0  # forces fall to 1/e in this time [s]
-ONSET = 0.0003  # a centre of pressure that has moved so far has begun to slip [m]
-SLIPPED = 0.0010  # and so far, it surely has [m]
-RECENT = 0.6  # wandering is told against the places so long ago [s]
+LOOSENING = 1.2  # forces fall to 1/e in this time [s]
+LOOSE_FROM = 3.0  # of the wanted force, where the loosening begins
+CALMING = 0.4  # to get there [s]
+RECENT = 0.2  # a slip is told within this time [s]
+SLIPPED = 0.0006  # a centre of pressure that has moved so far within it has slipped [m]
+RUNNING = 0.005  # speed above which it slips rather than drifts [m/s]
 REGRIP = 1.8  # what the grip becomes then, over the slip force
 
 
@@ -64,8 +66,8 @@ class TrialSqueeze(GraspController):
         self._level_began: float | None = None
         self._kept: list[tuple[Floats, Floats, Floats]] = []
         self._target = float(self.levels[0])
-        self._trail: list[tuple[float, float, SlipOnset]] = []
-        self._places_trail: list[tuple[float, Floats]] = []
+        self._trail: list[tuple[float, Floats, SlipOnset]] = []
+        self._loose_from: float | None = None
         self._lift_end = self._lift_time(HEIGHT)
         self._loosening: float | None = None
         self._slipped = False
@@ -124,42 +126,58 @@ class TrialSqueeze(GraspController):
             self._loosening = now
         if self._slipped:
             return
-        self._target = self.levels[-1] * float(np.exp(-max(now - self._loosening - 0.3, 0.0) / LOOSENING))
+        if self._loose_from is None:
+            self._loose_from = min(self.levels[-1], LOOSE_FROM * float(self.loop.wanted.max()))
+        spent = now - self._loosening
+        share = min(spent / CALMING, 1.0)
+        start = self.levels[-1] + share * (self._loose_from - self.levels[-1])
+        self._target = start * float(np.exp(-max(spent - 1.5 * CALMING, 0.0) / LOOSENING))
         if not self._estimate.fresh or sample.joints is None or not np.isfinite(self._estimate.points).all():
             return
-        wandered = float(np.linalg.norm(self._estimate.points - self._reference(), axis=1).max())
         contacts = contact_kinematics(
             self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
         )
         onset = SlipOnset(self._estimate.measured.copy(), contacts, moment.load, moment.centre)
-        self._trail.append((now, wandered, onset))
-        if wandered > SLIPPED:
-            before = [entry for entry in self._trail if entry[1] < ONSET]
-            self.slip = (before[-1] if before else self._trail[0])[2]
-            self._slipped = True
-            self._target = min(REGRIP * float(np.mean(self.slip.forces)), self.levels[-1])
-            self._note(now, "slip", f"at {np.mean(self.slip.forces):.2f} N on each pad")
+        self._trail.append((now, self._estimate.points.copy(), onset))
+        if spent < 1.5 * CALMING or not self._has_slipped():
+            return
+        self._slipped = True
+        assert self.slip is not None
+        self._target = min(REGRIP * float(np.mean(self.slip.forces)), self.levels[-1])
+        self._note(now, "slip", f"at {np.mean(self.slip.forces):.2f} N on each pad")
 
-    def _reference(self) -> Floats:
-        """Where the centres of pressure were shortly before: they drift a little as the patches shrink."""
-        assert self._estimate is not None and self._time is not None
-        now = self._time
-        self._places_trail.append((now, self._estimate.points.copy()))
-        self._places_trail = [entry for entry in self._places_trail if now - entry[0] < RECENT]
-        return self._places_trail[0][1]
+    def _has_slipped(self) -> bool:
+        """Whether a centre of pressure runs away; the last frame before it began to is kept.
+
+        As the grip loosens the patches shrink and their centres drift, slowly; a slip is faster than that.
+        """
+        now, place, _ = self._trail[-1]
+        recent = [entry for entry in self._trail if now - entry[0] < RECENT]
+        if float(np.linalg.norm(place - recent[0][1], axis=1).max()) < SLIPPED:
+            return False
+        chosen = len(self._trail) - 1
+        while chosen > 0:
+            step = np.linalg.norm(self._trail[chosen][1] - self._trail[chosen - 1][1], axis=1).max()
+            if step / (self._trail[chosen][0] - self._trail[chosen - 1][0]) < RUNNING:
+                break
+            chosen -= 1
+        if chosen == len(self._trail) - 1:
+            return False  # it has drifted there
+        self.slip = self._trail[chosen][2]
+        return True
 
     def _time_limit(self, phase: RunPhase) -> float:
         if phase is RunPhase.SQUEEZE:
             return STEP_TIME * len(self.levels) + self.options.patience
         if phase is RunPhase.HOLD:
-            return 5.0 * LOOSENING + self.options.patience
+            return 6.0 * LOOSENING + self.options.patience
         return super()._time_limit(phase)
 
     def _elapsed(self, now: float) -> float:
         elapsed = super()._elapsed(now)
         if self.phase is RunPhase.HOLD:
-            # The hold ends when the object has slipped and is gripped again, or after four times the loosening.
-            over = self._slipped or elapsed > 4.0 * LOOSENING
+            # The hold ends when the object has slipped and is gripped again, or after five times the loosening.
+            over = self._slipped or elapsed > 5.0 * LOOSENING
             return elapsed if over else min(elapsed, 0.99 * self.options.hold)
         return elapsed
 

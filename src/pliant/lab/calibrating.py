@@ -89,6 +89,7 @@ def calibrate_in_lab(
             thing or prepared_thing(task),
             planned_force=grasp.grasp.largest_force,
             planned_stiffness=float(stiffness),
+            rigid_pads=True,  # links of the lab are rigid hulls
         )
     except OptionError as bad:
         return CalibrationRun(None, log.reason or str(bad), log)
