@@ -14,8 +14,9 @@ __all__ = ["main"]
 # name -> module that holds a function of the same name; in the order a newcomer meets them.
 COMMANDS = {
     "demo": "pliant.cli.demo",
-    "run": "pliant.cli.run",
     "plan": "pliant.cli.plan",
+    "run": "pliant.cli.run",
+    "calibrate": "pliant.cli.calibrate",
     "check": "pliant.cli.check",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",

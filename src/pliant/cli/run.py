@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pliant.lab import LabDriver, SeriesResult, TrialResult, TrialSettings
     from pliant.planner import PlannedGrasp, Task
 
-__all__ = ["run"]
+__all__ = ["numbers_by_name", "run"]
 
 PERTURB = ("pose", "turn", "young", "friction", "mass")
 SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
@@ -124,10 +124,10 @@ def run(
 
 
 def _values(text: str | None, names: tuple[str, ...], option: str) -> dict[str, float]:
-    return {name: numbers[0] for name, numbers in _numbers(text, names, option).items()}
+    return {name: numbers[0] for name, numbers in numbers_by_name(text, names, option).items()}
 
 
-def _numbers(text: str | None, names: tuple[str, ...], option: str) -> dict[str, list[float]]:
+def numbers_by_name(text: str | None, names: tuple[str, ...], option: str) -> dict[str, list[float]]:
     """``a=1,b=2/3`` as numbers by name."""
     import math
 
@@ -155,7 +155,7 @@ def _disturbance(text: str | None) -> Any:
     from pliant.errors import OptionError, Problem
     from pliant.lab import Disturbance
 
-    values = _numbers(text, PERTURB, "--perturb")
+    values = numbers_by_name(text, PERTURB, "--perturb")
     pose = values.get("pose", [0.0, 0.0])
     factors = {name: values.get(name, [1.0])[0] for name in ("young", "friction", "mass")}
     wrong = [Problem(name, f"{value:g}", "a factor above 0") for name, value in factors.items() if value <= 0]

@@ -32,6 +32,7 @@ from pliant.control.squeeze import (
 )
 from pliant.control.tactile import ArrayReading, TactileProcessor, TactileRegion, find_regions, surface_point
 from pliant.control.timeline import PlannedMoment, Timeline
+from pliant.control.torque_law import TorqueAnswer, TorqueLaw
 from pliant.control.touch import Onset, find_onset, frame_lag
 from pliant.control.trial_squeeze import TrialSqueeze
 
@@ -81,6 +82,8 @@ __all__ = [
     "TactileProcessor",
     "TactileRegion",
     "Timeline",
+    "TorqueAnswer",
+    "TorqueLaw",
     "TrialSqueeze",
     "WatchLimits",
     "analyse_recording",

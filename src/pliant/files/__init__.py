@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pliant.files.calibration_file import calibration_path as calibration_path
+    from pliant.files.calibration_file import load_calibration as load_calibration
+    from pliant.files.calibration_file import save_calibration as save_calibration
     from pliant.files.catalogue import shipped_task as shipped_task
     from pliant.files.catalogue import shipped_tasks as shipped_tasks
     from pliant.files.checking import FileReport as FileReport
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from pliant.files.task_schema import TaskFile as TaskFile
 
 _HOMES = {
+    "calibration_path": "calibration_file",
+    "load_calibration": "calibration_file",
+    "save_calibration": "calibration_file",
     "FileReport": "checking",
     "Grasp": "grasp_file",
     "GraspFile": "grasp_file",
@@ -43,11 +49,14 @@ __all__ = [
     "Grasp",
     "GraspFile",
     "TaskFile",
+    "calibration_path",
     "check_file",
+    "load_calibration",
     "load_plan",
     "load_run",
     "read_grasp",
     "read_task",
+    "save_calibration",
     "save_plan",
     "save_run",
     "shipped_task",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from enum import Enum
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from pliant.control import Event, PadFrames, RunLog, RunPhase
 from pliant.errors import DocumentError, Problem
-from pliant.file_bytes import read_bytes
+from pliant.file_bytes import read_bytes, write_bytes
 
 __all__ = ["load_run", "save_run"]
 
@@ -42,28 +40,15 @@ def save_run(log: RunLog, path: str | Path) -> Path:
         "events": [[event.time, str(event.phase), event.kind, event.text] for event in log.events],
         "facts": _plain(log.facts),
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as bad:
-        raise DocumentError(str(path), Problem("", f"cannot be written: {bad.strerror}")) from None
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(DOCUMENT, json.dumps(document, allow_nan=False))
-            for quantity, values in log.table.items():
-                archive.writestr(f"table/{quantity}.npy", _bytes(values))
-            for i, frames in enumerate(log.frames.values()):
-                archive.writestr(f"frames/{i}_times.npy", _bytes(frames.times))
-                archive.writestr(f"frames/{i}_counts.npy", _bytes(frames.counts))
-        part.chmod(0o644)
-        part.replace(path)
-    except OSError as bad:
-        part.unlink(missing_ok=True)
-        raise DocumentError(str(path), Problem("", f"cannot be written: {bad.strerror}")) from None
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(DOCUMENT, json.dumps(document, allow_nan=False))
+        for quantity, values in log.table.items():
+            archive.writestr(f"table/{quantity}.npy", _bytes(values))
+        for i, frames in enumerate(log.frames.values()):
+            archive.writestr(f"frames/{i}_times.npy", _bytes(frames.times))
+            archive.writestr(f"frames/{i}_counts.npy", _bytes(frames.counts))
+    write_bytes(path, buffer.getvalue(), error=DocumentError)
     return path
 
 
