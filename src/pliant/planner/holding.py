@@ -162,12 +162,18 @@ class Holder:
         gain = np.full(len(depths), 2.0 / 3.0)
         before: tuple[Floats, Floats] | None = None
         away = 0
+        floor = np.zeros(len(depths))
         for _ in range(tries):
             answer = self.simulate(*pose(depths), T_world_object, depths, mass)
             if isinstance(answer, Failure):
                 failure = answer
                 if best is not None:
-                    break
+                    # too little: half way back to what is known to hold
+                    if answer.unit == "stop" or np.abs(np.log(depths / best.depths)).max() < 0.05:
+                        break
+                    floor = depths
+                    depths, before = np.sqrt(depths * best.depths), None
+                    continue
                 if answer.unit == "stop" or (depths >= deepest).all():
                     return answer if answer.unit != "stop" else Failure(answer.reason, answer.margin, "", answer.detail)
                 away += answer.reason == "pushed away"
@@ -183,7 +189,8 @@ class Holder:
                 best = answer
             if short is not None:
                 failure = short
-            largest = float(wanted.max())
+            assert answer.wanted.forces is not None
+            largest = float(answer.wanted.forces[:, 2].max())
             if short is None and answer.largest_force <= CLOSE_ENOUGH * largest:
                 break
             # log-log slope of force over depth, once there are two simulations to take it from
@@ -205,7 +212,13 @@ class Holder:
                 if short is None:
                     break
                 step = np.full_like(step, 1.05)
-            depths = np.minimum(depths * step, deepest)
+            proposed = np.minimum(depths * step, deepest)
+            if floor.any() and (proposed < 1.02 * floor).any():
+                # that little has been tried; between it and what holds
+                proposed = np.maximum(proposed, np.sqrt(floor * depths))
+                if np.abs(np.log(proposed / depths)).max() < 0.05:
+                    break
+            depths = proposed
             if short is not None and (depths >= deepest).all():
                 break
         if best is None:
