@@ -1,7 +1,7 @@
 """Torques instead of positions: the law (6) for hands and simulators that take torques.   (SPEC 7.3, 9)
 
-`tau = -J^T G_K^R w_ext + J^T (I - G_K^R G) K J y`: the first part bears the load as the springs at the contacts share it,
-the second squeezes. y is chosen so that the forces are the smallest sufficient ones. Joints that carry no contact are
+`tau = -J^T G_K^R w_ext + J^T (I - G_K^R G) K J y`: the first part bears the load as the springs at the contacts share
+it, the second squeezes. y is chosen so that the forces are the smallest sufficient ones. Joints without contact are
 held by a spring and a damper; all joints are damped, since a torque alone stops nothing.
 """
 
