@@ -347,7 +347,7 @@ def _held(
                 region.peak_pressure,
                 region.area,
                 region.depth,
-                region.stiffness,
+                np.diag(region.stiffness),
                 task.body.material.friction,
                 limit,
                 np.array([T_world_object.actInv(shift.act(p)) for p in region.p_world_cells]),
