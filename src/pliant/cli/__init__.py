@@ -17,6 +17,8 @@ COMMANDS = {
     "plan": "pliant.cli.plan",
     "view": "pliant.cli.view",
     "report": "pliant.cli.report",
+    "run": "pliant.cli.run",
+    "calibrate": "pliant.cli.calibrate",
     "check": "pliant.cli.check",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",
