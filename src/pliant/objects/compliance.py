@@ -14,6 +14,7 @@ from pliant.errors import MaterialError
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
+from pliant.objects.threads import one_thread
 
 __all__ = ["Compliance", "Wall", "prepare_compliance"]
 
@@ -150,6 +151,7 @@ def _from_arrays(poisson: float, arrays: dict[str, NDArray[np.generic]] | None) 
         return None
 
 
+@one_thread
 def _compute(
     mesh: Mesh, poisson: float, smooth: SmoothSurface, edge: float | None, report: Callable[[str, float], None]
 ) -> Compliance:

@@ -25,6 +25,7 @@ from pliant.objects.mass import mesh_volume
 from pliant.objects.mesh import Mesh
 from pliant.objects.shell_elements import rigid_motions, shell_matrices
 from pliant.objects.smooth import SmoothSurface, smooth_surface
+from pliant.objects.threads import one_thread
 
 __all__ = ["gas_stiffness", "prepare_shell", "with_contents"]
 
@@ -154,6 +155,7 @@ def _from_arrays(poisson: float, wall: float, arrays: dict[str, NDArray[np.gener
         return None
 
 
+@one_thread
 def _compute(
     mesh: Mesh,
     poisson: float,
