@@ -56,8 +56,8 @@ def forces(plans: list[Plan]) -> None:
         epsilon = max(found.stable, key=lambda grasp: grasp.epsilon).largest_force
         chosen = found.best.grasp.largest_force if found.best is not None else float("nan")
         print(
-            f"| {found.task.name} | {chosen:.3g} | {found.stable[0].largest_force:.3g} | {median:.3g} | {epsilon:.3g} | "
-            f"{100 * (1 - chosen / median):.0f} % |"
+            f"| {found.task.name} | {chosen:.3g} | {found.stable[0].largest_force:.3g} | {median:.3g} | "
+            f"{epsilon:.3g} | {100 * (1 - chosen / median):.0f} % |"
         )
 
 
