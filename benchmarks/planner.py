@@ -121,7 +121,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     chosen = parser.parse_args()
     began = time.monotonic()
-    plans = [one(shipped_task(name), chosen.jobs) for name in chosen.tasks]
+    names = chosen.tasks or ([] if chosen.tables else ["ring"])
+    plans = [one(shipped_task(name), chosen.jobs) for name in names]
     if plans:
         forces(plans)
     if chosen.rigid:
