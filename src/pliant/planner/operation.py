@@ -216,7 +216,7 @@ def _state(setting: Setting, held: Held, time: float, phase: Phase) -> HeldState
                 peak_pressure=region.peak_pressure,
                 area=region.area,
                 depth=region.depth,
-                stiffness=np.array(region.stiffness),
+                stiffness=np.diag(region.stiffness).copy(),
                 friction=float(held.contacts.friction[k]),
                 max_force=float(held.contacts.max_force[k]),
                 p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,
