@@ -83,7 +83,8 @@ def propose_hand(urdf: Urdf) -> Proposal:
         reason = "from nearly straight until a finger would touch the palm or another one"
         guesses.append(Guess("preshapes.wrap", "the fingers wrap", reason, 0.6))
     guesses.append(Guess("pads.max_force", f"{fingers[0].pads[0].max_force:g} N", "a plain guess", 0.2))
-    guesses.append(Guess("pads.young", "rigid", "the URDF says nothing of rubber; add young if there is some", 0.3))
+    cover = f"rubber of {(fingers[0].pads[0].young or 0.0) / 1e6:g} MPa"
+    guesses.append(Guess("pads.young", cover, "as most hands have it; leave young out where the links are bare", 0.3))
     description = HandDescription(
         kind="hand",
         version=1,
