@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,7 +112,9 @@ def _run(items: list[Item], out: Path, engine: Engine, limits: Limits, resume: b
             words += "; finishing these (Ctrl-C again stops at once)" if now.stopping else ""
             show(now.done + now.failed + now.skipped, float(now.total), words)
 
-        return run_batch(items, "plan", out, engine=engine, limits=limits, resume=resume, progress=tell)
+        # Ray prints what happens to its nodes; the answer alone goes to stdout.
+        with contextlib.redirect_stdout(sys.stderr):
+            return run_batch(items, "plan", out, engine=engine, limits=limits, resume=resume, progress=tell)
 
 
 def _print(result: BatchResult) -> None:
