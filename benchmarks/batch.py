@@ -150,6 +150,8 @@ def main() -> None:
     print(
         "{items} trivial items: {ms_per_item:.1f} ms each, memory grown by {memory_growth_mb:.1f} MB".format(**nothing)
     )
+    if "ray" in found:
+        print(f"starting the Ray cluster took {found['ray']['cluster_start_s']:.1f} s")
     record = {"engines": found, "trivial": nothing, "load": os.getloadavg(), **about("ray", "pyarrow")}
     write(options.out, record)
 
