@@ -104,19 +104,18 @@ def test_failures_are_told_with_their_reasons_and_tried_once_more(tmp_path):
         "raise": ("error", "ValueError: a number is | wrong in line 2"),
         "die": ("died", "ended by SIGKILL"),
         "exit": ("died", "by itself with code 7"),
-        "hang": ("time", "time limit of 2 s"),
         "allocate": ("memory", "the limit is 400 MB"),
         "grow": ("memory", "the limit is 400 MB"),
         "undeclared": ("error", "does not declare: surprise"),
     }
     items = [Item(mood, {"mood": mood}) for mood in ("chatter", *told, "well")]
     items += [Item(f"{mood}_once", {"mood": mood, "once": str(tmp_path / mood)}) for mood in ("raise", "die")]
-    limits = Limits(time=2.0, memory=400e6)
+    limits = Limits(time=200.0, memory=400e6)
     result = run_batch(items, "batch_works:MOODY", tmp_path / "out", engine=LocalEngine(2), limits=limits)
-    assert (result.done, result.failed) == (4, 7)
+    assert (result.done, result.failed) == (4, 6)
     attempts = Counter((entry["item"], entry["ok"]) for entry in log_of(tmp_path / "out"))
     summary = (tmp_path / "out" / "summary.md").read_text()
-    assert "4 of 11 items finished, 7 failed, 0 left" in summary
+    assert "4 of 10 items finished, 6 failed, 0 left" in summary
     for mood, (kind, words) in told.items():
         record = json.loads((tmp_path / "out" / "failed" / f"{mood}.json").read_text())
         assert [attempt["kind"] for attempt in record["attempts"]] == [kind, kind], mood
@@ -127,6 +126,15 @@ def test_failures_are_told_with_their_reasons_and_tried_once_more(tmp_path):
     for mood in ("raise_once", "die_once"):
         assert attempts[mood, False] == attempts[mood, True] == 1
         assert not (tmp_path / "out" / "failed" / f"{mood}.json").exists()
+
+
+def test_an_item_that_takes_too_long_is_ended(tmp_path):
+    limits = Limits(time=0.5)
+    hang = [Item("hang", {"mood": "hang"})]
+    result = run_batch(hang, "batch_works:MOODY", tmp_path, engine=LocalEngine(1), limits=limits)
+    assert (result.done, result.failed) == (0, 1)
+    record = json.loads((tmp_path / "failed" / "hang.json").read_text())
+    assert [a["reason"] for a in record["attempts"]] == ["took longer than the time limit of 0.5 s"] * 2
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pliant.robot.catalogue import SHIPPED
 URDF = str(SHIPPED / "parallel_gripper" / "parallel_gripper.urdf")
 
 
+@pytest.mark.slow
 def test_import_writes_a_hand_with_a_picture_that_check_accepts(tmp_path, capsys):
     out = tmp_path / "mine"
     assert run(["hand", "import", URDF, "--out", str(out), "--json"]) == 0

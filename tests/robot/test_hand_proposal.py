@@ -125,6 +125,18 @@ def test_real_hands_are_understood(tmp_path, shared_data, file, fingers, approac
         assert f"{100 * guess.confidence:.0f} % sure: {guess.what}: {guess.reason}" in text
 
 
+@pytest.mark.parametrize("name", ["schunk_sdh2", "allegro_like"])
+def test_fingers_that_swing_get_a_preshape_for_round_things(name):
+    """SDH2: 60 degrees of base rotation are centric (its maker says); fingers that hardly swing have no such thing."""
+    (file,) = (SHIPPED / name).glob("*.urdf")
+    found = {preshape.name: preshape for preshape in propose_hand(read_urdf(file)).description.preshapes}
+    if name == "allegro_like":
+        assert "round" not in found
+    else:
+        assert found["round"].open["base_rotation"] == pytest.approx(np.pi / 3, abs=0.03)
+        assert found["round"].closed["base_rotation"] == found["round"].open["base_rotation"]
+
+
 def test_a_barrett_like_hand_is_understood(tmp_path):
     proposal, hand = imported(parse_urdf(made_hands.barrett_like()), tmp_path)
     assert [f.links[-1] for f in hand.description.fingers] == [f"bh_finger_{i}_outer" for i in (1, 2, 3)]

@@ -45,7 +45,8 @@ class LocalEngine:
     def __init__(self, jobs: int | None = None) -> None:
         if jobs is not None and not 1 <= jobs <= 4096:
             raise OptionError("batch", Problem("jobs", f"{jobs}", "1 .. 4096"))
-        self.jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or 1
+        own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.jobs = jobs if jobs is not None else own
         self._seats: list[Seat] = []
         self._free: queue.SimpleQueue[Seat] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None

@@ -7,7 +7,10 @@ that dies costs the items it was at, and each of them is tried again elsewhere.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -41,6 +44,7 @@ class RayEngine:
         self._asked = -ASK_EVERY
         self._size = 1
         self._started = False
+        self._running: set[Any] = set()
         self._count = 0
 
     def open(self, work: str, folder: Path, limits: Limits) -> None:
@@ -69,7 +73,9 @@ class RayEngine:
         return self._size if self.jobs is None else min(self._size, self.jobs)
 
     def submit(self, item: Item) -> Any:
-        return self._task.remote(item.name, dict(item.arguments), *self._common)
+        ticket = self._task.remote(item.name, dict(item.arguments), *self._common)
+        self._running.add(ticket)
+        return ticket
 
     def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
         if not tickets:
@@ -79,6 +85,7 @@ class RayEngine:
         if ready:
             ready, _ = self._ray.wait(list(tickets), num_returns=len(tickets), timeout=0, fetch_local=False)
         for ticket in ready:
+            self._running.discard(ticket)
             yield ticket, self._outcome(ticket)
 
     def _outcome(self, ticket: Any) -> Outcome:
@@ -105,6 +112,10 @@ class RayEngine:
         return Outcome(name, True, made, facts=facts)
 
     def close(self) -> None:
+        for ticket in self._running:
+            with contextlib.suppress(Exception):  # the cluster may be gone; there is nothing left to do about it
+                self._ray.cancel(ticket, force=True)
+        self._running.clear()
         if self._started:
             self._ray.shutdown()
             self._started = False
@@ -118,11 +129,10 @@ _SEATS: dict[tuple[Any, ...], Seat] = {}
 
 def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits, paths: list[str]) -> Made:
     """One attempt at an item, in a process of Ray: name, whether it is finished, the failure, facts, files."""
-    import shutil
-
     key = (work, limits, tuple(paths))
     if key not in _SEATS:
         folder = Path(tempfile.mkdtemp(prefix="pliant_batch_"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         _SEATS[key] = Seat(work, folder, "0", limits, paths)
     outcome = _SEATS[key].run(Item(name, arguments))
     files: dict[str, bytes] = {}

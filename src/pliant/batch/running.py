@@ -104,12 +104,12 @@ def run_batch(
         run = _Run(store, [item for item in items if item.name not in finished], len(finished), progress)
         if run.waiting:
             engine = engine if engine is not None else LocalEngine()
-            with _interrupts(run):
-                try:
-                    engine.open(work, store.scratch, limits or Limits())
+            try:
+                engine.open(work, store.scratch, limits or Limits())
+                with _interrupts(run):  # after open: Ray sets a handler of its own
                     run.all(engine)
-                finally:
-                    engine.close()
+            finally:
+                engine.close()
         result = BatchResult(run.done, run.failed, len(finished), run.unfinished, store.folder)
         store.gather(names, columns)
         summarise(store, items, find_work(work), result)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from pliant.batch import BatchResult, Engine, Item, Progress
+    from pliant.batch import BatchResult, Engine, Item, Limits, Progress
 
 __all__ = ["batch"]
 
@@ -52,7 +54,7 @@ def batch(
 
         pliant batch --task lift.yaml --objects "meshes/*.stl" --out out/lift --engine ray --address 10.0.0.1:6379
     """
-    from pliant.batch import Limits, run_batch
+    from pliant.batch import Limits
     from pliant.batch.questions import plan_items
     from pliant.cli.answers import EXIT_NO, emit
 
@@ -60,7 +62,7 @@ def batch(
     chosen = _engine(engine, address, jobs)
     limits = Limits(time_limit, _bytes(memory_limit))
     items = plan_items(task, objects=objects, hands=named, seed=seed, package_dirs=package_dir)
-    result = _run(run_batch, items, out, chosen, limits, resume)
+    result = _run(items, out, chosen, limits, resume)
     answer = {"done": result.done, "failed": result.failed, "skipped": result.skipped, "out": out, "left": result.left}
     emit(answer, json)
     if not json:
@@ -97,10 +99,10 @@ def _bytes(text: str | None) -> float | None:
         raise OptionError("--memory-limit", Problem("", f"'{text}' is no size", "bytes, or 800M, 4G")) from None
 
 
-def _run(run_batch: object, items: list[Item], out: Path, engine: Engine, limits: object, resume: bool) -> BatchResult:
+def _run(items: list[Item], out: Path, engine: Engine, limits: Limits, resume: bool) -> BatchResult:
+    from pliant.batch import run_batch
     from pliant.cli.answers import progress
 
-    assert callable(run_batch)
     with progress(f"{len(items)} items", float(len(items))) as show:
 
         def tell(now: Progress) -> None:
@@ -110,8 +112,9 @@ def _run(run_batch: object, items: list[Item], out: Path, engine: Engine, limits
             words += "; finishing these (Ctrl-C again stops at once)" if now.stopping else ""
             show(now.done + now.failed + now.skipped, float(now.total), words)
 
-        result: BatchResult = run_batch(items, "plan", out, engine=engine, limits=limits, resume=resume, progress=tell)
-    return result
+        # Ray prints what happens to its nodes; the answer alone goes to stdout.
+        with contextlib.redirect_stdout(sys.stderr):
+            return run_batch(items, "plan", out, engine=engine, limits=limits, resume=resume, progress=tell)
 
 
 def _print(result: BatchResult) -> None:

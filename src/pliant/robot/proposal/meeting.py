@@ -16,7 +16,7 @@ from pliant.robot.proposal.chains import HandTree
 from pliant.robot.proposal.curling import Curl, room
 from pliant.robot.proposal.touching import FingerPads
 
-__all__ = ["Meeting", "find_meeting", "tips_preshape", "wrap_preshape"]
+__all__ = ["Meeting", "find_meeting", "named_values", "open_back", "tips_preshape", "wrap_preshape"]
 
 Floats = NDArray[np.float64]
 OPENING = 0.7
@@ -131,15 +131,7 @@ def tips_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Presha
 
 def wrap_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
     """Open: nearly straight, leaning back. Closed: every finger bent until it would touch the palm or another one."""
-    robot = tree.robot
-    opened = meeting.q.copy()
-    full = opened.copy()
-    for curl in curls:
-        for place, k in enumerate(curl.bends):
-            sign = curl.way.sign[k]
-            back = -min(BACK, 0.8 * room(robot, k, -sign)) if place == 0 else min(0.2, 0.3 * room(robot, k, sign))
-            opened[k] = _within(tree, k, robot.neutral[k] + sign * back)
-            full[k] = _within(tree, k, robot.neutral[k] + sign * min(1.6, 0.95 * room(robot, k, sign)))
+    opened, full = open_back(tree, curls, meeting.q)
     bodies = _Bodies(tree, curls)
     always = bodies.meeting(opened)  # they touch by construction
     stops = np.full(len(curls), np.nan)
@@ -159,6 +151,19 @@ def wrap_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Presha
                 for k in curl.bends:
                     closed[k] = q[k]
     return _preshape("wrap", tree, curls, opened, closed)
+
+
+def open_back(tree: HandTree, curls: list[Curl], q: Floats) -> tuple[Floats, Floats]:
+    """``q`` with all fingers nearly straight and leaning back, and with all fingers fully bent."""
+    robot = tree.robot
+    opened, full = q.copy(), q.copy()
+    for curl in curls:
+        for place, k in enumerate(curl.bends):
+            sign = curl.way.sign[k]
+            back = -min(BACK, 0.8 * room(robot, k, -sign)) if place == 0 else min(0.2, 0.3 * room(robot, k, sign))
+            opened[k] = _within(tree, k, robot.neutral[k] + sign * back)
+            full[k] = _within(tree, k, robot.neutral[k] + sign * min(1.6, 0.95 * room(robot, k, sign)))
+    return opened, full
 
 
 class _Bodies:
@@ -212,14 +217,14 @@ def _end(tree: HandTree, k: int, sign: int) -> float:
 
 
 def _preshape(name: str, tree: HandTree, curls: list[Curl], opened: Floats, closed: Floats) -> Preshape:
+    return Preshape(name=name, open=named_values(tree, curls, opened), closed=named_values(tree, curls, closed))
+
+
+def named_values(tree: HandTree, curls: list[Curl], q: Floats) -> dict[str, float]:
+    """Values of the fingers' joints by name, rounded towards the inside, so that no limit is crossed by a rounding."""
     robot = tree.robot
     used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
-
-    def values(q: Floats) -> dict[str, float]:
-        # Rounded towards the inside, so that no limit is crossed by a rounding.
-        return {robot.joint_names[k]: _inside(float(q[k]), float(robot.lower[k]), float(robot.upper[k])) for k in used}
-
-    return Preshape(name=name, open=values(opened), closed=values(closed))
+    return {robot.joint_names[k]: _inside(float(q[k]), float(robot.lower[k]), float(robot.upper[k])) for k in used}
 
 
 def _inside(value: float, lower: float, upper: float) -> float:

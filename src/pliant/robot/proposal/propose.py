@@ -10,6 +10,7 @@ import numpy as np
 from pliant.errors import Problem, RobotError
 from pliant.robot.description import Finger, HandDescription
 from pliant.robot.model import Robot
+from pliant.robot.proposal.centring import round_preshape
 from pliant.robot.proposal.chains import HandTree, find_chains
 from pliant.robot.proposal.curling import Curl, find_curls, thumb_of
 from pliant.robot.proposal.looking import find_palm
@@ -71,6 +72,9 @@ def propose_hand(urdf: Urdf) -> Proposal:
     if not all(curl.linear for curl in curls):
         preshapes.append(wrap_preshape(tree, curls, meeting))
     looking = find_palm(tree, curls, pads, thumb, preshapes[0])
+    centred = round_preshape(tree, curls, looking.palm, preshapes[0])
+    if centred is not None:
+        preshapes.append(centred[0])
     order = [i for i in range(len(curls)) if i != thumb] + [thumb]
     fingers = [_finger(names[i], curls[i], pads[i]) for i in order]
     name = re.sub(r"[^A-Za-z0-9_]+", "_", urdf.name).strip("_").lower() or "hand"
@@ -79,11 +83,15 @@ def propose_hand(urdf: Urdf) -> Proposal:
     met = f"pads {1000 * meeting.gap:.0f} mm apart, {np.degrees(meeting.facing):.0f} deg from facing each other"
     sure = float(np.clip(0.9 - 10 * meeting.gap - 0.3 * meeting.facing, 0.2, 0.9))
     guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {met}", sure))
-    if len(preshapes) > 1:
+    if centred is not None:
+        reason = f"swung so that the fingers come from all sides (mean of their directions {centred[1]:.2f})"
+        guesses.append(Guess("preshapes.round", "the fingers close on a centre", reason, 0.7))
+    if any(preshape.name == "wrap" for preshape in preshapes):
         reason = "from nearly straight until a finger would touch the palm or another one"
         guesses.append(Guess("preshapes.wrap", "the fingers wrap", reason, 0.6))
     guesses.append(Guess("pads.max_force", f"{fingers[0].pads[0].max_force:g} N", "a plain guess", 0.2))
-    guesses.append(Guess("pads.young", "rigid", "the URDF says nothing of rubber; add young if there is some", 0.3))
+    cover = f"rubber of {(fingers[0].pads[0].young or 0.0) / 1e6:g} MPa"
+    guesses.append(Guess("pads.young", cover, "as most hands have it; leave young out where the links are bare", 0.3))
     description = HandDescription(
         kind="hand",
         version=1,

@@ -19,6 +19,8 @@ __all__ = ["FingerPads", "find_pads", "spread_over"]
 
 Floats = NDArray[np.float64]
 MAX_FORCE = 20.0
+YOUNG = 2e6
+"""Of rubber as it is on most finger tips [Pa]."""
 LEAN = 0.4
 """How far the pad of the last link leans towards the tip."""
 
@@ -143,7 +145,13 @@ def _pad(corners: Floats, normals: Floats, inward: Floats, wanted: Floats, link:
         return None
     box = corners[chosen].reshape(-1, 3)
     low, high = (np.round(v, 4) for v in (box.min(axis=0) - 1e-4, box.max(axis=0) + 1e-4))
-    return Pad(link=link, facing=_three(np.round(wanted, 3)), region=(_three(low), _three(high)), max_force=MAX_FORCE)
+    return Pad(
+        link=link,
+        facing=_three(np.round(wanted, 3)),
+        region=(_three(low), _three(high)),
+        young=YOUNG,
+        max_force=MAX_FORCE,
+    )
 
 
 def _touching_point(tree: HandTree, curl: Curl, pads: list[Pad], q: Floats, axis: Floats) -> tuple[Floats, Floats, str]:

@@ -74,7 +74,8 @@ def _finger(proposal: Proposal, finger: Finger) -> list[str]:
 def _pad(pad: Pad) -> str:
     region = "" if pad.region is None else f", region: [{_list(pad.region[0])}, {_list(pad.region[1])}]"
     facing = [round(v, 3) + 0.0 for v in pad.facing]
-    return f"      - {{link: {_quoted(pad.link)}, facing: {_list(facing)}{region}, max_force: {pad.max_force:g}}}"
+    soft = "" if pad.young is None else f"young: {pad.young:.1e}, poisson: {pad.poisson:g}, "
+    return f"      - {{link: {_quoted(pad.link)}, facing: {_list(facing)}{region}, {soft}max_force: {pad.max_force:g}}}"
 
 
 def _preshape(proposal: Proposal, preshape: Preshape) -> list[str]:
