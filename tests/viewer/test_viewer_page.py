@@ -13,6 +13,7 @@ import pytest
 from browser_eye import Eye, differing
 
 from pliant.errors import InputError
+from pliant.files import shipped_task
 from pliant.planner import Plan, Task
 from pliant.viewer import Viewer
 from pliant.viewer.stage import default_camera
@@ -238,6 +239,22 @@ def test_twenty_reconnects_leave_nothing_behind(fresh: Eye, viewer: Viewer) -> N
     assert after[0] <= files + 1
     assert after[1] <= threads + 2  # the pool of the server's callbacks may still grow to its bound
     assert after[2] == clients == 1
+
+
+def test_a_task_without_a_plan_opens_and_shows_its_values(viewer: Viewer, plan: Plan) -> None:
+    """Without a browser: a vessel with liquid, no timeline, and the page's fields say what the file says."""
+    task = shipped_task("bottle")
+    viewer.open_task(task)
+    panel = viewer.panels.task
+    assert not viewer.panels.slider.visible
+    again = panel.read()
+    assert again.body.material == task.body.material
+    assert again.body.limits == task.body.limits
+    assert again.wish == task.wish
+    assert again.options == task.options
+    assert again.body.mass == pytest.approx(task.body.mass)
+    viewer.open_plan(plan)
+    assert viewer.panels.slider.visible
 
 
 def test_a_broken_task_is_explained(viewer: Viewer, plan: Plan) -> None:

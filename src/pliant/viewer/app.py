@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pliant.errors import OptionError, Problem
 from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.viewer.curves import Measured
@@ -22,6 +24,8 @@ from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
 
 __all__ = ["Planning", "Viewer", "start_server", "stop_server"]
 
+NARROW = 640
+"""Below this width of the scene [pixels] the panel lies over it instead of beside it."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -52,6 +56,7 @@ class Viewer:
         self.stage: Stage | None = None
         self.player = Player(self._play_to)
         self.panels = Panels(self)
+        self.server.on_client_connect(self._aim)
 
     # -- what is open --------------------------------------------------------------------------------------------
 
@@ -81,8 +86,18 @@ class Viewer:
             if not first:
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = eye, target
+                    self._aim(client)
             self.show_rank(0)
             self.panels.opened()
+
+    def _aim(self, client: Any) -> None:
+        """In a narrow window the panel covers the lower half: the object moves into the upper one."""
+        if self.task is None or client.camera.image_width >= NARROW:
+            return
+        eye, target = default_camera(self.task)
+        away = 1.7 * (eye - target)
+        down = 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW) * np.array([0.0, 0.0, -1.0])
+        client.camera.position, client.camera.look_at = target + away + down, target + down
 
     @property
     def grasp(self) -> PlannedGrasp | None:

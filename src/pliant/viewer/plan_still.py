@@ -14,7 +14,7 @@ from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
 from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_face, weight_arrow
-from pliant.viewer.stage import LIQUID, Look, default_camera
+from pliant.viewer.stage import LIQUID, VESSEL_OPACITY, Look, default_camera
 from pliant.viewer.still import look_at, render, save_png
 from pliant.viewer.surface import ColourBy, ObjectSurface
 from pliant.viewer.timeline import Moment
@@ -40,7 +40,7 @@ def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: L
     colours = surface.colours(moment, look.colour_by)
     thing = Mesh(vertices, surface.faces).transformed(moment.T_world_object)
     vessel = task.body.liquid is not None
-    items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=0.55 if vessel else 1.0))
+    items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=VESSEL_OPACITY if vessel else 1.0))
     items += [Drawable(_tiled(mesh), WOOD, "scene", gloss=0.05) for mesh in task.scene]
     return [*items, *_marks(task, surface.timeline.grasp, moment, look)]
 

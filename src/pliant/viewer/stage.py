@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 
 TABLE = (0.80, 0.75, 0.67)
 LIQUID = (0.25, 0.55, 0.85)
+VESSEL_OPACITY = 0.6
 FIELD_OF_VIEW = 0.6
 """Vertical, of the default camera [rad]."""
 
@@ -199,9 +200,10 @@ class Stage:
         """New shapes first, hidden; the old ones go when the new ones are there."""
         old, generation = self._shapes, next(self._generation)
         fresh: list[tuple[float, Any]] = []
+        opacity = 1.0 if self.task.body.liquid is None else VESSEL_OPACITY
         if self.surface is None:
             mesh = self.task.body.mesh
-            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)))
+            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)), opacity=opacity)
             fresh.append((0.0, self.scene.add_glb(f"/object/shape_{generation}_0", data)))
         else:
             timeline = self.surface.timeline
@@ -211,6 +213,7 @@ class Stage:
                     self.surface.vertices(moment, exaggerate=self.look.exaggerate),
                     self.surface.faces,
                     self.surface.colours(moment, self.look.colour_by),
+                    opacity=opacity,
                 )
                 name = f"/object/shape_{generation}_{k}"
                 fresh.append((time, self.scene.add_glb(name, data, visible=False)))
