@@ -1,8 +1,7 @@
 """Makes the README's pictures again from a plan: python tools/make_pictures.py ring.plan [docs/pictures]
 
 Writes ring_held.png (just held, coloured by displacement), ring_pressure.png (by contact pressure) and
-ring_operation.webp (the whole operation), each below 500 kB.
-Everything is drawn by pliant itself; no browser is needed.
+ring_operation.webp (the whole operation), each below 500 kB. pliant draws everything itself; no browser is needed.
 """
 
 from __future__ import annotations

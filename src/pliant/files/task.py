@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from pliant.documents import parse_document, read_mapping, resolve_inside
 from pliant.errors import DocumentError, InputError, LiquidError, MaterialError, OptionError, Problem
+from pliant.files.calibration_file import with_calibration
 from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
 from pliant.planner import Carrier, MoveFrame, PlannerOptions, Task, Wish
@@ -24,15 +26,26 @@ __all__ = ["read_task", "task_from_fields"]
 T = TypeVar("T")
 
 
-def read_task(path: str | Path, *, allow_outside: bool = False, package_dirs: Iterable[str | Path] = ()) -> Task:
+def read_task(
+    path: str | Path,
+    *,
+    allow_outside: bool = False,
+    package_dirs: Iterable[str | Path] = (),
+    calibrated: bool = True,
+) -> Task:
     """Read a task file. Files it names must lie in its own folder or below, unless ``allow_outside``.
 
     Args:
         package_dirs: folders in which ``package://name/...`` of its robots is looked for.
+        calibrated: use the calibration beside the file (``NAME.calibration.yaml``), where there is one.
     """
     path = Path(path)
     fields = parse_document(read_mapping(path), TaskFile, source=str(path))
-    return task_from_fields(fields, path, allow_outside=allow_outside, package_dirs=package_dirs)
+    said: tuple[str, ...] = ()
+    if calibrated:
+        fields, said = with_calibration(fields, path)
+    task = task_from_fields(fields, path, allow_outside=allow_outside, package_dirs=package_dirs)
+    return replace(task, notes=(*task.notes, *said)) if said else task
 
 
 def task_from_fields(

@@ -1,36 +1,68 @@
 """The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
+from pliant.lab.calibrating import CalibrationRun, calibrate_in_lab, prepared_thing
 from pliant.lab.driver import LabDriver, SensorSettings
+from pliant.lab.faults import FaultyDriver, Injection, kick
 from pliant.lab.object_xml import ObjectPart, solid_part
 from pliant.lab.options import LabOptions
 from pliant.lab.pads import LinkContact, PadForces, Pads
 from pliant.lab.pictures import picture
 from pliant.lab.scene import Scene, build_scene, compile_scene, scene_for_task, scene_root
+from pliant.lab.series import (
+    DisturbanceRange,
+    SeriesEntry,
+    SeriesResult,
+    draw_disturbances,
+    run_series,
+    table_of,
+    wilson,
+)
 from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
+from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, disturbed_body, run_trial, trial_scene
 from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
+    "CalibrationRun",
+    "Disturbance",
+    "DisturbanceRange",
+    "FaultyDriver",
+    "Injection",
     "LabDriver",
     "LabOptions",
     "LinkContact",
     "ObjectPart",
     "ObjectState",
+    "Outcome",
     "PadForces",
     "Pads",
     "Scene",
     "SensorSettings",
+    "SeriesEntry",
+    "SeriesResult",
     "Simulation",
     "Slosh",
     "TetMesh",
+    "TrialResult",
+    "TrialSettings",
     "build_scene",
+    "calibrate_in_lab",
     "compile_scene",
+    "disturbed_body",
+    "draw_disturbances",
+    "kick",
     "picture",
+    "prepared_thing",
+    "run_series",
+    "run_trial",
     "scene_for_task",
     "scene_root",
     "slosh",
     "solid_part",
+    "table_of",
     "tetrahedra",
+    "trial_scene",
     "vessel_part",
+    "wilson",
 ]

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from pliant.viewer.drawables import robot_drawables as robot_drawables
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
+    from pliant.viewer.plots import Series as Series
+    from pliant.viewer.plots import line_plot as line_plot
     from pliant.viewer.pressure_image import pressure_image as pressure_image
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
+    from pliant.viewer.run_plots import run_figures as run_figures
+    from pliant.viewer.run_plots import write_run_plots as write_run_plots
     from pliant.viewer.stage import Look as Look
     from pliant.viewer.still import Camera as Camera
     from pliant.viewer.still import look_at as look_at
@@ -31,6 +35,10 @@ if TYPE_CHECKING:
     from pliant.viewer.timeline import Timeline as Timeline
 
 _HOMES = {
+    "write_run_plots": "run_plots",
+    "run_figures": "run_plots",
+    "line_plot": "plots",
+    "Series": "plots",
     "Camera": "still",
     "ColourBy": "surface",
     "Drawable": "drawables",
@@ -64,22 +72,26 @@ __all__ = [
     "Measured",
     "Moment",
     "ObjectSurface",
+    "Series",
     "Timeline",
     "Viewer",
     "arrow",
     "ball",
     "draw_moment",
     "grasp_figures",
+    "line_plot",
     "look_at",
     "measured_run",
     "pressure_image",
     "render",
     "report_html",
     "robot_drawables",
+    "run_figures",
     "save_png",
     "save_stills",
     "scale_colours",
     "write_report",
+    "write_run_plots",
 ]
 
 

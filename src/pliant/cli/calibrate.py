@@ -1,0 +1,118 @@
+"""`pliant calibrate`: a trial squeeze tells what the object is really like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["calibrate"]
+
+TRUTH = ("young", "friction", "mass")
+
+
+def calibrate(
+    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],
+    plan: Annotated[
+        Path | None, typer.Option(help="Squeeze with the grasp of this plan instead of planning one.")
+    ] = None,
+    grasp: Annotated[int, typer.Option(help="Which grasp of the plan; 0 is the best.", min=0)] = 0,
+    truth: Annotated[
+        str | None,
+        typer.Option(help="How the lab's object differs from the task, as factors: young=2,friction=0.6,mass=1."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to keep it; beside the task file if left out.")] = None,
+    no_save: Annotated[bool, typer.Option("--no-save", help="Only tell, keep nothing.")] = False,
+    no_slip: Annotated[bool, typer.Option("--no-slip", help="Do not lift and let slip: no friction.")] = False,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Squeeze the object in steps, lift it a little, let it slip: k, D, Young's modulus and friction.
+
+    The result is kept in NAME.calibration.yaml beside the task and used whenever the task is read again. Exit code 1 if
+    the squeeze failed.
+
+    Examples:
+
+        pliant calibrate sponge.yaml
+
+        pliant calibrate sponge.yaml --plan sponge.plan --truth young=2,friction=0.6 --json
+    """
+    from pliant.cli.answers import EXIT_NO, emit
+    from pliant.cli.run import numbers_by_name
+    from pliant.errors import OptionError, Problem
+    from pliant.files import calibration_path, load_plan, read_task, save_calibration, shipped_task, shipped_tasks
+    from pliant.lab import Disturbance, SensorSettings, TrialSettings, calibrate_in_lab
+    from pliant.planner import plan as search
+
+    shipped = task in shipped_tasks()
+    question = shipped_task(task) if shipped else read_task(task, calibrated=False)
+    found = load_plan(plan) if plan is not None else search(question, seed=seed)
+    if grasp >= len(found.grasps):
+        raise OptionError(str(plan or task), Problem("", f"no grasp {grasp}", f"the plan holds {len(found.grasps)}"))
+    given = numbers_by_name(truth, TRUTH, "--truth")
+    factors = [given.get(name, [1.0])[0] for name in TRUTH]
+    wrong = [
+        Problem(n, f"{value:g}", "a factor above 0") for n, value in zip(TRUTH, factors, strict=True) if value <= 0
+    ]
+    if wrong:
+        raise OptionError("--truth", wrong)
+    world = found.task
+    done = calibrate_in_lab(
+        world,
+        found.grasps[grasp],
+        truth=Disturbance(young=factors[0], friction=factors[1], mass=factors[2]),
+        settings=TrialSettings(sensors=SensorSettings(seed=seed), from_pregrasp=True),
+        slip=not no_slip,
+    )
+    files: list[Path] = []
+    material = world.body.material
+    if done.found is not None and not no_save:
+        if out is None and shipped:
+            out = Path(f"{task}.calibration.yaml")
+        target = out if out is not None else calibration_path(task)
+        files.append(save_calibration(done.found, target, young=material.young, friction=material.friction))
+    answer: dict[str, Any] = {
+        "status": "found" if done.found is not None else "failed",
+        "reason": done.reason,
+        "started_from": {"young_pa": material.young, "friction": material.friction},
+        "files": files,
+    }
+    if done.found is not None:
+        answer |= {
+            "k": done.found.k,
+            "stiffness_n_per_m": done.found.stiffness,
+            "stiffness_factor": done.found.stiffness_factor,
+            "young_pa": done.found.young,
+            "friction": done.found.friction,
+            "touch_offset_m": done.found.touch_offset,
+            "misfit": done.found.misfit,
+            "notes": done.found.notes,
+        }
+    if json:
+        emit(answer, True)
+    else:
+        _tell(answer)
+    if done.found is None:
+        raise typer.Exit(EXIT_NO)
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    if answer["status"] == "failed":
+        console.print(f"the squeeze failed: {answer['reason']}", highlight=False)
+        return
+    before = answer["started_from"]
+    friction = "not seen" if answer["friction"] is None else f"{answer['friction']:.3f}"
+    console.print(f"Young's modulus  {before['young_pa']:.4g} -> {answer['young_pa']:.4g} Pa", highlight=False)
+    console.print(f"friction         {before['friction']:.3f} -> {friction}", highlight=False)
+    console.print(f"k (measured over planned force)  {answer['k']:.3f}", highlight=False)
+    told = f"D  {answer['stiffness_n_per_m']:.0f} N/m, {answer['stiffness_factor']:.2f} times the plan's"
+    console.print(f"{told}; the fit leaves {answer['misfit']:.1%}", highlight=False)
+    for note in answer["notes"]:
+        console.print(f"note: {note}", highlight=False)
+    for path in answer["files"]:
+        console.print(f"written: {path}", highlight=False)

@@ -1,0 +1,299 @@
+"""`pliant run`: carry out a plan with tactile control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pliant.control import RunPhase
+    from pliant.lab import LabDriver, SeriesResult, TrialResult, TrialSettings
+    from pliant.planner import PlannedGrasp, Task
+
+__all__ = ["numbers_by_name", "run"]
+
+PERTURB = ("pose", "turn", "young", "friction", "mass")
+SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
+
+
+def run(
+    plan: Annotated[Path, typer.Argument(help="A plan (.plan), written by `pliant plan`.")],
+    driver: Annotated[str, typer.Option(help="Who carries it out; there is: lab.")] = "lab",
+    grasp: Annotated[int, typer.Option(help="Which grasp of the plan; 0 is the best.", min=0)] = 0,
+    perturb: Annotated[
+        str | None,
+        typer.Option(
+            help="How the world differs from the plan. One run: pose=dx/dy [m], turn=[deg], young, friction, mass as "
+            "factors. A series: half widths of the ranges, relative for young, friction, mass."
+        ),
+    ] = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option(help="noise=counts, dropout=probability, delay=seconds, warmth=-1..1, joints=rad."),
+    ] = None,
+    series: Annotated[int, typer.Option(help="So many runs in worlds drawn at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes of a series.", min=1)] = 1,
+    out: Annotated[Path | None, typer.Option(help="Write the run log (.run) here.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Write plots, pad images and pictures into this folder.")] = None,
+    from_pregrasp: Annotated[bool, typer.Option("--from-pregrasp", help="Leave the approach out.")] = False,
+    no_force_loop: Annotated[
+        bool, typer.Option("--no-force-loop", help="Play the planned joints as they are.")
+    ] = False,
+    no_filter: Annotated[bool, typer.Option("--no-filter", help="Believe every measurement as it comes.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Carry out a plan with tactile control, in the virtual lab.
+
+    Exit code 1 if the object is not held at the end (of a series: if it is not held every time).
+
+    Examples:
+
+        pliant run ring.plan --out ring.run --plots figures
+
+        pliant run ring.plan --perturb pose=0.003/-0.002,young=0.8,friction=0.9 --sensor noise=5,dropout=0.05
+
+        pliant run ring.plan --series 20 --seed 1 --json
+    """
+    from dataclasses import replace
+
+    from pliant.cli.answers import EXIT_NO, emit, progress
+    from pliant.control import ControlOptions, PadSensor
+    from pliant.errors import OptionError, Problem, unknown_name
+    from pliant.files import load_plan, save_run
+    from pliant.lab import SensorSettings, TrialSettings, run_series, run_trial
+
+    if driver != "lab":
+        raise OptionError("--driver", unknown_name("driver", driver, ["lab"]))
+    loaded = load_plan(plan)
+    if grasp >= len(loaded.grasps):
+        allowed = f"the plan holds {len(loaded.grasps)}" if loaded.grasps else "the plan found none"
+        raise OptionError("--grasp", Problem("", f"no grasp {grasp}", allowed))
+    task, chosen = loaded.task, loaded.grasps[grasp]
+    given = _values(sensor, SENSOR, "--sensor")
+    defaults = PadSensor()
+    pad = replace(defaults, noise=given.get("noise", defaults.noise), warmth=given.get("warmth", 0.0))
+    sensors = SensorSettings(
+        pad,
+        delay=given.get("delay", 0.0),
+        dropout=given.get("dropout", 0.0),
+        joint_noise=given.get("joints", 0.0),
+        seed=seed,
+    )
+    control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter)
+    settings = TrialSettings(control, sensors, from_pregrasp=from_pregrasp)
+    if series:
+        with progress("runs", total=series) as show:
+            many = run_series(
+                task,
+                chosen,
+                count=series,
+                seed=seed,
+                ranges=_ranges(perturb),
+                settings=settings,
+                workers=jobs,
+                progress=lambda done, total: show(done, total),
+            )
+        _tell_series(many, json)
+        if many.rate < 1.0:
+            raise typer.Exit(EXIT_NO)
+        return
+    pictures: list[Path] = []
+    on_phase = _photographer(plots, task, pictures) if plots is not None else None
+    result = run_trial(task, chosen, settings=settings, disturbance=_disturbance(perturb), on_phase=on_phase)
+    answer = _answer(result, settings, chosen)
+    files: list[Path] = list(pictures)
+    if out is not None:
+        facts = {**result.log.facts, "trial": {k: v for k, v in answer.items() if k != "events"}, "plan": str(plan)}
+        files.append(save_run(replace(result.log, facts=facts), out))
+    if plots is not None:
+        from pliant.viewer import write_run_plots
+
+        assert task.assembly.hand is not None
+        limit = min(contact.max_force for contact in chosen.grasp.contacts)
+        files += write_run_plots(result.log, plots, task.assembly.hand, sensor=pad, limit=limit)
+    answer["files"] = files
+    if json:
+        emit(answer, True)
+    else:
+        _tell(result, answer)
+    if not result.held:
+        raise typer.Exit(EXIT_NO)
+
+
+def _values(text: str | None, names: tuple[str, ...], option: str) -> dict[str, float]:
+    return {name: numbers[0] for name, numbers in numbers_by_name(text, names, option).items()}
+
+
+def numbers_by_name(text: str | None, names: tuple[str, ...], option: str) -> dict[str, list[float]]:
+    """``a=1,b=2/3`` as numbers by name."""
+    import math
+
+    from pliant.errors import OptionError, Problem, unknown_name
+
+    found: dict[str, list[float]] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name not in names:
+            raise OptionError(option, unknown_name("setting", name, names))
+        try:
+            found[name] = [float(number) for number in value.split("/")]
+        except ValueError:
+            found[name] = []
+        if not equals or not found[name] or not all(math.isfinite(number) for number in found[name]):
+            raise OptionError(option, Problem(name, f"'{value}'", "a finite number, or two with a slash between"))
+    return found
+
+
+def _disturbance(text: str | None) -> Any:
+    from math import radians
+
+    from pliant.errors import OptionError, Problem
+    from pliant.lab import Disturbance
+
+    values = numbers_by_name(text, PERTURB, "--perturb")
+    pose = values.get("pose", [0.0, 0.0])
+    factors = {name: values.get(name, [1.0])[0] for name in ("young", "friction", "mass")}
+    wrong = [Problem(name, f"{value:g}", "a factor above 0") for name, value in factors.items() if value <= 0]
+    if wrong:
+        raise OptionError("--perturb", wrong)
+    turn = values.get("turn", [0.0])[0]
+    return Disturbance((pose[0], pose[1] if len(pose) > 1 else 0.0), radians(turn), **factors)
+
+
+def _ranges(text: str | None) -> Any:
+    from math import radians
+
+    from pliant.lab import DisturbanceRange
+
+    if text is None:
+        return DisturbanceRange()
+    values = _values(text, PERTURB, "--perturb")
+    rest = {name: values.get(name, 0.0) for name in ("young", "friction", "mass")}
+    return DisturbanceRange(values.get("pose", 0.0), radians(values.get("turn", 0.0)), **rest)
+
+
+def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
+    """Takes a picture at the beginning of every phase, where the machine can draw without a screen."""
+    from PIL import Image
+
+    from pliant.documents import make_folder
+    from pliant.errors import OptionError
+    from pliant.lab import picture
+
+    target = make_folder(folder)
+    blind = False
+
+    def photograph(driver: LabDriver, phase: RunPhase) -> None:
+        nonlocal blind
+        if blind:
+            return
+        try:
+            pixels = picture(driver.simulation, looking_at=driver.simulation.object_state().centre)
+        except OptionError:
+            blind = True
+            return
+        path = target / f"phase_{len(files)}_{phase}.png"
+        Image.fromarray(pixels).save(path)
+        files.append(path)
+
+    return photograph
+
+
+def _answer(result: TrialResult, settings: TrialSettings, grasp: PlannedGrasp) -> dict[str, Any]:
+    return {
+        "outcome": result.outcome,
+        "reason": result.reason,
+        "slip_m": result.slip,
+        "object_error_m": result.object_error[0],
+        "object_error_rad": result.object_error[1],
+        "centre_error_m": result.centre_error,
+        "planned_force_n": result.planned_force,
+        "measured_force_n": result.measured_force,
+        "point_error_m": result.point_error,
+        "max_force_n": result.max_force,
+        "max_pressure_pa": result.max_pressure,
+        "permitted_force_n": min(contact.max_force for contact in grasp.grasp.contacts),
+        "over_limit_s": result.overload_s,
+        "sim_s": result.sim_s,
+        "wall_s": result.wall_s,
+        "force_loop": settings.control.force_loop,
+        "filter": settings.control.filter,
+        "end": result.log.end,
+        "events": [
+            {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
+            for event in result.log.events
+        ],
+        "notes": result.notes,
+    }
+
+
+def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    reason = f" ({result.reason})" if result.reason else ""
+    console.print(f"[bold]{result.outcome}[/bold]{reason}", highlight=False)
+    table = Table(show_header=False)
+    rows = (
+        ("slip in the hand", f"{1e3 * result.slip:.2f} mm"),
+        ("object off its planned pose", f"{1e3 * result.object_error[0]:.2f} mm, {result.object_error[1]:.3f} rad"),
+        ("centre of mass off", f"{1e3 * result.centre_error:.2f} mm"),
+        ("largest force: planned / measured", f"{result.planned_force:.2f} / {result.measured_force:.2f} N"),
+        ("largest true force / permitted", f"{result.max_force:.2f} / {answer['permitted_force_n']:.4g} N"),
+        ("largest true pressure", f"{result.max_pressure / 1e3:.1f} kPa"),
+        ("time simulated / real", f"{result.sim_s:.2f} / {result.wall_s:.1f} s"),
+    )
+    for name, value in rows:
+        table.add_row(name, value)
+    console.print(table)
+    for event in result.log.events:
+        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)
+    for path in answer["files"]:
+        console.print(f"written: {path}", highlight=False)
+
+
+def _tell_series(result: SeriesResult, json: bool) -> None:
+    from pliant.cli.answers import emit
+
+    answer = {
+        "trials": len(result.entries),
+        "counts": result.counts,
+        "rate": result.rate,
+        "interval": result.interval,
+        "max_force_n": result.max_force,
+        "permitted_force_n": result.limit,
+        "entries": [
+            {
+                "number": entry.number,
+                "outcome": entry.outcome,
+                "reason": entry.reason,
+                "disturbance": vars(entry.disturbance),
+                "slip_m": entry.slip,
+                "object_error_m": entry.object_error[0],
+                "object_error_rad": entry.object_error[1],
+                "measured_force_n": entry.measured_force,
+                "max_force_n": entry.max_force,
+                "max_pressure_pa": entry.max_pressure,
+                "over_limit_s": entry.overload_s,
+            }
+            for entry in result.entries
+        ],
+    }
+    emit(answer, json)
+    if json:
+        return
+    from rich.console import Console
+
+    from pliant.lab import table_of
+
+    console = Console()
+    console.print(table_of([("this plan", result)]), highlight=False)
+    for entry in result.entries:
+        if entry.outcome != "held":
+            console.print(f"{entry.number}: {entry.outcome}: {entry.reason}", highlight=False, markup=False)

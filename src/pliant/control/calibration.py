@@ -1,0 +1,256 @@
+"""What a trial squeeze tells about an object: k, D, Young's modulus and friction.   (SPEC 9)
+
+The hand presses in steps; at each step joints and forces are known. Young's modulus is the one with which the contact
+model gives these forces at these joints. How far the pads were from the object to begin with is not known well enough,
+so it is found along with it: the curvature of force over way tells both apart. Friction follows from the normal forces
+at which the lifted object just begins to slip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from pliant.contact import ContactStatus, PadSurface, PreparedObject, settle
+from pliant.control.force_loop import ContactKinematics
+from pliant.errors import OptionError
+from pliant.grasp import ContactSet, balancing_friction
+from pliant.objects import Body
+from pliant.robot import Assembly, pad_mesh
+
+__all__ = [
+    "Calibration",
+    "SlipOnset",
+    "SqueezePoint",
+    "SqueezeSamples",
+    "fit_squeeze",
+    "friction_at_slip",
+    "pad_surfaces",
+]
+
+Floats = NDArray[np.float64]
+
+HERTZ = 1.5
+WIDEST = 0.002  # how far off the planned touch the real one may be [m]
+YOUNG_RANGE = 30.0  # times up or down from the start value
+
+
+@dataclass(frozen=True, eq=False)
+class SqueezePoint:
+    """One step of a trial squeeze, at rest.
+
+    Attributes:
+        q: measured joints.
+        forces: n measured normal forces [N].
+        places: n x 3 measured centres of pressure in the links' frames [m].
+    """
+
+    q: Floats
+    forces: Floats
+    places: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SlipOnset:
+    """The moment at which the lifted object began to slip.
+
+    Attributes:
+        forces: n measured normal forces [N].
+        contacts: where they acted.
+        load, centre: weight [N, N m] and the centre of mass in the world [m].
+    """
+
+    forces: Floats
+    contacts: ContactKinematics
+    load: Floats
+    centre: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SqueezeSamples:
+    """All that a trial squeeze has brought in.
+
+    Attributes:
+        links: n, of the contacts.
+        normals: n x 3, into the object, in the links' frames.
+        points: the steps, lightest first.
+        slip: None where no slip was provoked or none was seen.
+    """
+
+    links: tuple[str, ...]
+    normals: Floats
+    points: tuple[SqueezePoint, ...]
+    slip: SlipOnset | None = None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was found.
+
+    Attributes:
+        k: measured over planned force at the same joints, the planned one with the start value of E.
+        stiffness: D, force per way of a contact at the planned force [N/m].
+        stiffness_factor: D over the plan's.
+        young: [Pa].
+        friction: None where no slip was seen.
+        touch_offset: by how much the object was met earlier than the model says [m].
+        misfit: what is left between model and measurement, relative, root mean square.
+        points: how many steps were used.
+        notes: what is rough about it.
+    """
+
+    k: float
+    stiffness: float
+    stiffness_factor: float
+    young: float
+    friction: float | None
+    touch_offset: float
+    misfit: float
+    points: int
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+
+def pad_surfaces(assembly: Assembly, links: Sequence[str], friction: float, *, rigid: bool = False) -> list[PadSurface]:
+    """Contact models of the pads on these links; ``rigid`` leaves the softness of their covers out."""
+    assert assembly.hand is not None
+    pads = {pad.link: pad for finger in assembly.hand.fingers for pad in finger.pads}
+    missing = [link for link in links if link not in pads]
+    if missing:
+        raise OptionError("calibration", f"no pad on link '{missing[0]}'; pads are on: {', '.join(pads)}")
+    out = []
+    for link in links:
+        pad = pads[link]
+        found = pad_mesh(assembly.robot.urdf, pad)
+        young = np.inf if pad.young is None or rigid else pad.young
+        out.append(
+            PadSurface.of(
+                found.mesh, name=link, young=young, poisson=pad.poisson, pad_faces=found.faces, friction=friction
+            )
+        )
+    return out
+
+
+class _Model:
+    """Mean normal force of the contacts at given joints, for any E and any offset of the touch."""
+
+    def __init__(
+        self,
+        samples: SqueezeSamples,
+        assembly: Assembly,
+        body: Body,
+        T_world_object: pin.SE3,
+        thing: PreparedObject,
+        rigid: bool,
+    ) -> None:
+        self.samples, self.robot, self.thing, self.T = samples, assembly.robot, thing, T_world_object
+        self.links = tuple(dict.fromkeys(samples.links))
+        self.pads = pad_surfaces(assembly, self.links, max(body.material.friction, 0.1), rigid=rigid)
+        self.poses = [self.robot.poses(self.links, point.q) for point in samples.points]
+        by_link = dict(zip(samples.links, samples.normals, strict=True))
+        self.normals = np.array([by_link[link] for link in self.links])
+
+    def force(self, k: int, young: float, offset: float) -> float:
+        """[N]; 0 where nothing touches."""
+        Ts = [
+            pin.SE3(T.rotation, T.translation + offset * (T.rotation @ n))
+            for T, n in zip(self.poses[k], self.normals, strict=True)
+        ]
+        state = settle(replace(self.thing, young=young), self.pads, Ts, self.T)
+        if state.status is not ContactStatus.SETTLED:
+            return 0.0
+        return float(sum(region.normal_force for region in state.regions)) / len(self.samples.links)
+
+
+def fit_squeeze(
+    samples: SqueezeSamples,
+    assembly: Assembly,
+    body: Body,
+    T_world_object: pin.SE3,
+    thing: PreparedObject,
+    *,
+    planned_force: float,
+    planned_stiffness: float,
+    rigid_pads: bool = False,
+) -> Calibration:
+    """k, D, E and friction from a trial squeeze.
+
+    Args:
+        samples: from the squeeze; at least three steps.
+        body: with the start values of E and friction.
+        T_world_object: about where it lay.
+        thing: its contact model, with the start value of E.
+        planned_force: normal force of the plan, at which D is told [N].
+        planned_stiffness: the plan's D along the normal [N/m].
+        rigid_pads: the hand that squeezed has rigid pads (the lab's), whatever its description says.
+    """
+    if len(samples.points) < 3:
+        raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
+    felt = np.array([float(np.mean(point.forces)) for point in samples.points])
+    model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
+    start = body.material.young
+    count = len(felt)
+
+    def residuals(x: Floats) -> Floats:
+        young, offset = start * float(np.exp(x[0])), WIDEST * float(x[1])
+        told = np.array([model.force(k, young, offset) for k in range(count)])
+        # Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset.
+        return np.asarray((told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ))
+
+    bound = np.log(YOUNG_RANGE)
+    best = least_squares(
+        residuals, [0.0, 0.15], bounds=([-bound, -1.0], [bound, 1.0]), diff_step=[0.02, 0.02], max_nfev=25
+    )
+    young, offset = start * float(np.exp(best.x[0])), WIDEST * float(best.x[1])
+    told = np.array([model.force(k, young, offset) for k in range(count)])
+    planned = np.array([model.force(k, start, offset) for k in range(count)])
+    misfit = float(np.sqrt(np.mean((told / felt - 1.0) ** 2)))
+    k = float(np.exp(np.mean(np.log(felt[planned > 0] / planned[planned > 0])))) if (planned > 0).any() else np.nan
+    stiffness = _stiffness(samples, model, felt, planned_force)
+    friction = None if samples.slip is None else friction_at_slip(samples.slip)
+    notes = []
+    if misfit > 0.15:
+        notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
+    if abs(best.x[0]) > 0.99 * bound or abs(best.x[1]) > 0.99:
+        notes.append("the fit ran into its bounds: do not trust it")
+    if friction is None:
+        notes.append("no slip was seen: friction is not known")
+    return Calibration(
+        k, stiffness, stiffness / planned_stiffness, young, friction, offset, misfit, count, tuple(notes)
+    )
+
+
+def _stiffness(samples: SqueezeSamples, model: _Model, felt: Floats, at: float) -> float:
+    """D at a force: F = (b (x - x0))^1.5 through the steps, so dF/dx = 1.5 b F^(1/3)   [N/m]."""
+    robot = model.robot
+    places = []
+    for point in samples.points:
+        Ts = robot.poses(samples.links, point.q)
+        p0 = samples.points[0].places
+        places.append([T.act(p) for T, p in zip(Ts, p0, strict=True)])
+    Ts = robot.poses(samples.links, samples.points[0].q)
+    normals = np.array([T.rotation @ n for T, n in zip(Ts, samples.normals, strict=True)])
+    way = np.einsum("kij,ij->ki", np.array(places) - np.array(places[0]), normals).mean(axis=1)
+    if np.ptp(way) <= 0:
+        return float("nan")
+    b = float(np.polyfit(way, felt ** (1 / HERTZ), 1)[0])
+    return HERTZ * b * at ** (1.0 / 3.0)
+
+
+def friction_at_slip(slip: SlipOnset) -> float | None:
+    """The friction coefficient at which these normal forces just hold the load: the usage of friction is 1.
+
+    None where no friction at all balances it: then it was not friction that gave way.
+    """
+    contacts = ContactSet.from_arrays(
+        slip.contacts.points, slip.contacts.axes[:, :, 2], friction=1.0, rotations=slip.contacts.axes
+    )
+    # Pads tell forces to some percent; the balance of the normal forces among themselves is no better than that.
+    even = np.full(len(slip.forces), float(np.mean(slip.forces))) if len(slip.forces) == 2 else slip.forces
+    force = np.array([*slip.load[:3], 0.0, 0.0, 0.0])
+    answer = balancing_friction(contacts, force, even, centre=slip.contacts.points.mean(axis=0), tolerance=0.01)
+    return float(answer.usage) if np.isfinite(answer.usage) else None

@@ -1,0 +1,480 @@
+"""The controller: one step from a sample to a command, through the phases of an operation.   (SPEC 9)
+
+`step` knows no clock but the sample's. Time along the plan is the controller's own: it runs as planned, slows down
+near the touch, and waits where forces have to settle. Commands are the planned joints plus what the force loop and the
+search for the object have added.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control.contact_tracking import ContactEstimate, ContactTracker
+from pliant.control.driver import Sample
+from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
+from pliant.control.options import ControlOptions
+from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
+from pliant.control.run_log import PHASES, RunLog, RunRecorder
+from pliant.control.tactile import TactileProcessor
+from pliant.control.timeline import PlannedMoment, Timeline
+from pliant.control.watch import FEELS, GRIPS, Watch
+from pliant.errors import OptionError
+from pliant.planner import Phase, PlannedGrasp
+from pliant.robot import Assembly
+
+__all__ = ["Command", "GraspController"]
+
+Floats = NDArray[np.float64]
+
+LONGEST_STEP = 0.1  # a late sample does not make the plan jump [s]
+NEEDED = 0.1  # planned force from which on a contact must be felt [N]
+OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
+EASED = 0.8  # of the permitted force
+SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """What the joints shall do until the next step.
+
+    Attributes:
+        positions: [rad, m].
+        phase: in which it was decided.
+        finished: whether the run is over; the command stands.
+    """
+
+    positions: Floats
+    phase: RunPhase
+    finished: bool
+
+
+class GraspController:
+    """Carries out one planned grasp.
+
+    Args:
+        grasp: what to do.
+        assembly: the robot.
+        processor: calibration of the pads; the hand's arrays with standard pads if left out.
+        options: limits, times, gains.
+        start: RunPhase.APPROACH, or RunPhase.CLOSE where the open hand stands at the pre-grasp already.
+    """
+
+    def __init__(
+        self,
+        grasp: PlannedGrasp,
+        assembly: Assembly,
+        *,
+        processor: TactileProcessor | None = None,
+        options: ControlOptions | None = None,
+        start: RunPhase = RunPhase.APPROACH,
+    ) -> None:
+        if assembly.hand is None:
+            raise OptionError("control", "an arm without a hand grasps nothing")
+        if start not in (RunPhase.APPROACH, RunPhase.CLOSE):
+            raise OptionError("control", f"start in phase '{start}'; allowed: approach, close")
+        self.options = options or ControlOptions()
+        self.assembly, self.robot = assembly, assembly.robot
+        self.timeline = Timeline(grasp, self.robot)
+        self.processor = processor or TactileProcessor.for_hand(assembly.hand)
+        self.tracker = ContactTracker(self.timeline, self.processor, self.options)
+        self.loop = ForceLoop(self.timeline, assembly, self.options)
+        self.watch = Watch(assembly, self.tracker, self.options)
+        self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
+        self._grasp_forces = self.timeline.at(self.timeline.grasp_time).forces[:, 2]
+        self._torque_times = [state.time for state in grasp.states]
+        self._torques = [state.torques for state in grasp.states]
+        self.phase: RunPhase = start if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
+        self._plan_time = 0.0 if self.phase is RunPhase.APPROACH else self._span(Phase.CLOSE)[0]
+        self._offset = np.zeros(self.robot.dof)
+        self._command = self.timeline.trajectory.at(self._plan_time)
+        self._last_command = self._command
+        self._commanded = False
+        self._began: float | None = None
+        self._time: float | None = None
+        self._settled: float | None = None
+        self._touched = ~self.tracker.sensed
+        self._frozen = np.zeros(self.robot.dof, dtype=bool)
+        self._moves = np.array([self.robot.joints_moving(link) for link in self.timeline.links]) & self.loop.hand
+        self._guard = _GuardedClosing(self)
+        self._estimate: ContactEstimate | None = None
+        self._now: ContactKinematics | None = None
+        self._pushed = np.zeros(len(self.timeline.links))
+        self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
+        self._stale = True  # whether wanted forces must be computed again
+        self.finished = False
+        self.reason = ""
+
+    # -- one step ------------------------------------------------------------------------------------------------
+
+    def step(self, sample: Sample) -> Command:
+        """The command for this sample. Never raises for what a driver may send; always finite."""
+        before = self._time if self._time is not None else sample.time
+        dt = min(max(sample.time - before, 0.0), LONGEST_STEP) if math.isfinite(sample.time) else 0.0
+        if math.isfinite(sample.time):
+            self._time = max(sample.time, before)
+        if self._began is None:
+            self._enter(self.phase, sample.time)
+        moment = self.timeline.at(self._plan_time)
+        self._estimate = self.tracker.update(sample, moment, self._pushed)
+        for name in self._estimate.spikes:
+            self._note(sample.time, "spike", f"a frame of '{name}' was left out")
+        needed = np.where(self._touched & (moment.forces[:, 2] > NEEDED), 1.0, 0.0)
+        if not self.phase.safe and self.phase is not RunPhase.DONE:
+            previous = self._command if self._commanded else None
+            fault = self.watch.look(sample, self._estimate, self.phase, previous, needed)
+            if fault is not None:
+                self._abort(*fault, sample.time)
+        if not self.finished or self.phase in (RunPhase.OPENED, RunPhase.EASED):
+            self._advance(sample, dt, moment)
+        if not np.isfinite(self._command).all():
+            self._abort(Fault.NOT_FINITE, "the command", sample.time)
+            self._command = self._last_command
+        self._last_command = self._command
+        self._commanded = True
+        self._record(sample, moment)
+        return Command(self._command.copy(), self.phase, self.finished)
+
+    def _advance(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+        now = sample.time
+        match self.phase:
+            case RunPhase.APPROACH:
+                self._play(dt, self._span(Phase.APPROACH)[1], now, RunPhase.CLOSE)
+            case RunPhase.CLOSE:
+                self._close(sample, dt)
+            case RunPhase.SQUEEZE:
+                self._squeeze(sample, dt, moment)
+            case RunPhase.LIFT:
+                self._hold_on(sample, dt, moment)
+                follower = RunPhase.MOVE if Phase.MOVE in self.timeline.spans else RunPhase.HOLD
+                self._play(dt, self._span(Phase.LIFT)[1], now, follower)
+            case RunPhase.MOVE:
+                self._hold_on(sample, dt, moment)
+                self._play(dt, self._span(Phase.MOVE)[1], now, RunPhase.HOLD)
+            case RunPhase.HOLD:
+                self._hold_on(sample, dt, moment)
+                self._command = self._planned() + self._offset
+                if self._elapsed(now) >= self.options.hold:
+                    self._enter(RunPhase.RELEASE if self.options.release else RunPhase.DONE, now)
+            case RunPhase.RELEASE:
+                if self._open(dt) or self._elapsed(now) > SAFE_TIME:
+                    self._enter(RunPhase.DONE, now)
+            case RunPhase.OPENED:
+                self.finished = self._open(dt) or self._elapsed(now) > SAFE_TIME
+            case RunPhase.EASED:
+                self.finished = self._ease(sample, dt) or self._elapsed(now) > SAFE_TIME
+            case _:
+                pass
+        if not self.phase.safe and self.phase is not RunPhase.DONE:
+            late = self._elapsed(now) - self._limit
+            if late > 0:
+                self._abort(Fault.TIME, f"'{self.phase}' has lasted {self._elapsed(now):.2f} s", now)
+
+    # -- phases --------------------------------------------------------------------------------------------------
+
+    def _play(self, dt: float, until: float, now: float, follower: RunPhase) -> None:
+        """Follow the plan to the end of the phase."""
+        self._plan_time = min(self._plan_time + self.options.speed * dt, until)
+        self._command = self._planned() + self._offset
+        if self._plan_time >= until - 1e-9:
+            self._enter(follower, now)
+
+    def _close(self, sample: Sample, dt: float) -> None:
+        """Close until every planned contact is felt. A finger that touches waits; one that does not goes on."""
+        end = self.timeline.touch_time
+        if not self.options.force_loop:
+            self._play(dt, end, sample.time, RunPhase.SQUEEZE)
+            return
+        self._feel(sample.time)
+        before = self._planned()
+        if self._plan_time < end:
+            rate = self.options.speed * min(1.0, self._guard.rate(self._plan_time))
+            self._plan_time = min(self._plan_time + rate * dt, end)
+            # A finger that waits takes back what the plan adds.
+            self._offset[self._frozen] -= (self._planned() - before)[self._frozen]
+        elif not self._touched.all():
+            going = ~self._frozen & self.loop.hand
+            self._offset[going] += self._guard.search_rate[going] * dt
+            self._guard.searched += self._guard.search_speed * dt
+        self._command = self._planned() + self._offset
+        needed = self._grasp_forces
+        ready = self._touched | (needed <= NEEDED)
+        if self._plan_time >= end - 1e-9 and ready.all():
+            self._enter(RunPhase.SQUEEZE, sample.time)
+        elif self._guard.searched > self.options.search:
+            missing = ", ".join(f"'{self.timeline.names[i]}'" for i in np.flatnonzero(~ready))
+            text = f"{missing} felt nothing up to {1e3 * self.options.search:.0f} mm beyond the planned touch"
+            self._abort(Fault.NO_CONTACT, text, sample.time)
+
+    def _feel(self, now: float) -> None:
+        assert self._estimate is not None
+        felt = np.nan_to_num(self._estimate.measured)
+        new = (felt >= self.options.touch) & ~self._touched
+        for i in np.flatnonzero(new):
+            off = self._plan_time - self.timeline.touch_time
+            self._note(now, "touch", f"'{self.timeline.names[i]}' with {felt[i]:.2f} N, {off:+.2f} s from plan")
+        self._touched = self._touched | new
+        # A joint waits when all contacts that it moves have touched, or one of them is pressed too hard.
+        sensed = self.tracker.sensed[:, None] & self._moves
+        waiting = np.where(sensed, self._touched[:, None], True).all(axis=0) & sensed.any(axis=0)
+        pressed = (sensed & (felt > self.options.touch_load)[:, None]).any(axis=0)
+        shared = sensed.sum(axis=0) > 1
+        self._frozen = waiting | (pressed & ~shared)
+
+    def _squeeze(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+        end = self.timeline.grasp_time
+        self._hold_on(sample, dt, moment)
+        self._plan_time = min(self._plan_time + self.options.speed * dt, end)
+        self._command = self._planned() + self._offset
+        if self._plan_time < end - 1e-9:
+            return
+        if not self.options.force_loop:
+            self._touched |= np.nan_to_num(self._estimate_forces()) > self.options.touch
+            self._enter(self._after_squeeze, sample.time)
+            return
+        assert self._now is not None
+        error = self.loop.internal(self._errors(moment), self._now)
+        wanted = self.loop.wanted
+        calm = np.abs(error) <= np.maximum(self.options.tolerance * wanted, 0.15)
+        if calm[self.tracker.sensed].all():
+            self._enter(self._after_squeeze, sample.time)
+            return
+        if self._settled is None:
+            self._settled = sample.time
+        if sample.time - self._settled > self.options.settle:
+            weak = error > 3 * np.maximum(self.options.tolerance * wanted, 0.15)
+            if weak.any():
+                i = int(np.argmax(error / wanted))
+                text = f"{self._estimate_forces()[i]:.2f} N on '{self.timeline.names[i]}', wanted {wanted[i]:.2f} N"
+                self._abort(Fault.NO_GRIP, text, sample.time)
+            else:
+                self._note(sample.time, "note", "forces have not quite settled; going on")
+                self._enter(self._after_squeeze, sample.time)
+
+    @property
+    def _after_squeeze(self) -> RunPhase:
+        spans = self.timeline.spans
+        if Phase.LIFT in spans:
+            return RunPhase.LIFT
+        return RunPhase.MOVE if Phase.MOVE in spans else RunPhase.HOLD
+
+    def _hold_on(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+        """One turn of the force loop: its correction is added to the trajectory."""
+        if not self.options.force_loop or sample.joints is None:
+            return
+        assert self._estimate is not None
+        q = np.asarray(sample.joints.positions)
+        self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
+        # Solved in the step after a frame: taking a frame in and solving share the time between them.
+        if self._stale and not self._estimate.fresh:
+            self.loop.want(self._now, moment)
+            self._stale = False
+        self._stale = self._stale or self._estimate.fresh
+        if self.phase.carries:
+            self._feel_slip(sample.time, moment)
+        dq = self.loop.correct(self._errors(moment), self._now, self.loop.hand, dt)
+        offset = self._offset + dq
+        push = self._now.jacobian[:, 2, :] @ (offset - self._found)
+        if np.abs(push).max(initial=0.0) <= self.options.reach:
+            self._offset = offset
+            self._pushed = push * self.loop.series_stiffness(self._now)
+        planned = self._planned()
+        self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
+
+    def _feel_slip(self, now: float, moment: PlannedMoment) -> None:
+        """A centre of pressure that wanders over its pad beyond the plan is a slip: grip harder, at once."""
+        assert self._estimate is not None
+        if self._seat is None:
+            if np.isfinite(self._estimate.points[self.tracker.sensed]).all():
+                self._seat = self._estimate.places.copy(), moment.points.copy()
+            return
+        if not self._estimate.fresh:
+            return
+        moved = (self._estimate.places - self._seat[0]) - (moment.points - self._seat[1])
+        sure = self.tracker.sensed & (np.nan_to_num(self._estimate.measured) > self.options.touch)
+        wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        if self.loop.tighten(wandered):
+            text = f"a contact has wandered {1e3 * wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
+            self._note(now, "slip", text)
+
+    def _errors(self, moment: PlannedMoment) -> Floats:
+        """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""
+        share = self.timeline.pressed(self._plan_time)
+        wanted = np.maximum(share * self.loop.wanted, np.minimum(self.loop.wanted, self.options.touch_load))
+        return np.where(self.tracker.sensed, wanted - self._estimate_forces(), 0.0)
+
+    def _estimate_forces(self) -> Floats:
+        assert self._estimate is not None
+        return self._estimate.forces
+
+    def _open(self, dt: float) -> bool:
+        """Open the hand towards the pre-grasp; whether it is open."""
+        goal = self._command.copy()
+        hand = self.loop.hand
+        goal[hand] = self.timeline.q_pregrasp[hand]
+        way = np.abs(self.timeline.q_pregrasp - self.timeline.q_touch)[hand].max(initial=0.0)
+        reach = max(OPENING * way, 0.02) * 2.0 * dt
+        self._command = self._command + np.clip(goal - self._command, -reach, reach)
+        return bool(np.abs(goal - self._command).max() < 1e-6)
+
+    def _ease(self, sample: Sample, dt: float) -> bool:
+        """Give way where a force is over its limit; whether none is."""
+        assert self._estimate is not None
+        felt = np.nan_to_num(self._estimate.measured)
+        over = felt > EASED * self.timeline.max_force
+        if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
+            return not over.any()
+        moment = self.timeline.at(self._plan_time)
+        now = contact_kinematics(
+            self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
+        )
+        # As fast as the loop may move a contact; the error that asks for just that.
+        back = np.where(over, -self.options.step / self.options.gain, 0.0) * self.loop.series_stiffness(now)
+        self._command = self._command + self.loop.correct(back, now, self.loop.hand, dt)
+        return False
+
+    # -- changes of phase ----------------------------------------------------------------------------------------
+
+    def _span(self, phase: Phase) -> tuple[float, float]:
+        fallback = (self.timeline.touch_time, self.timeline.touch_time)
+        return self.timeline.spans.get(phase, fallback)
+
+    def _planned(self) -> Floats:
+        return self.timeline.joints(self._plan_time)
+
+    def _elapsed(self, now: float) -> float:
+        return now - self._began if self._began is not None and math.isfinite(now) else 0.0
+
+    def _enter(self, phase: RunPhase, now: float) -> None:
+        self.phase, self._began = phase, now if np.isfinite(now) else 0.0
+        self._limit = self._time_limit(phase)
+        self._note(now, "phase", str(phase))
+        if phase is RunPhase.SQUEEZE:
+            self._found = self._offset.copy()
+            if not self.options.force_loop:
+                self._touched = ~self.tracker.sensed
+        self.finished = self.finished or phase in (RunPhase.DONE, RunPhase.STOPPED)
+
+    _found: Floats
+    _limit: float = np.inf
+
+    def _time_limit(self, phase: RunPhase) -> float:
+        names = {
+            RunPhase.APPROACH: Phase.APPROACH,
+            RunPhase.CLOSE: Phase.CLOSE,
+            RunPhase.SQUEEZE: Phase.SQUEEZE,
+            RunPhase.LIFT: Phase.LIFT,
+            RunPhase.MOVE: Phase.MOVE,
+        }
+        planned = 0.0
+        if phase in names:
+            start, end = self._span(names[phase])
+            planned = (end - start) / self.options.speed
+        if phase is RunPhase.CLOSE:
+            planned += self._guard.longest
+        if phase is RunPhase.SQUEEZE:
+            planned += self.options.settle
+        if phase is RunPhase.HOLD:
+            planned = self.options.hold
+        if phase is RunPhase.RELEASE:
+            planned = SAFE_TIME
+        return planned + self.options.patience
+
+    def _abort(self, fault: Fault, detail: str, now: float) -> None:
+        if self.phase.safe:
+            return
+        reaction = REACTIONS[fault, self.phase]
+        self.reason = f"{fault}: {detail}" if detail else str(fault)
+        self._note(now, "abort", self.reason)
+        self._note(now, "note", f"reaction: {reaction}")
+        ends = {Reaction.STOP: RunPhase.STOPPED, Reaction.OPEN: RunPhase.OPENED, Reaction.EASE: RunPhase.EASED}
+        self._enter(ends[reaction], now)
+
+    def _note(self, now: float, kind: str, text: str) -> None:
+        self.recorder.event(Event(float(now), self.phase, kind, text))
+
+    # -- log -----------------------------------------------------------------------------------------------------
+
+    def _record(self, sample: Sample, moment: PlannedMoment) -> None:
+        estimate = self._estimate
+        assert estimate is not None
+        joints = sample.joints
+        gripping = self.phase in FEELS
+        self.recorder.append(
+            {
+                "time": sample.time,
+                "plan_time": self._plan_time,
+                "phase": PHASES.index(self.phase),
+                "q_planned": moment.q,
+                "q_measured": joints.positions if joints is not None else None,
+                "q_commanded": self._command,
+                "torque_planned": self._planned_torques() if self.phase in GRIPS else None,
+                "torque_measured": joints.torques if joints is not None else None,
+                "force_planned": moment.forces[:, 2] if gripping else None,
+                "force_measured": estimate.measured,
+                "force_filtered": estimate.forces if gripping else None,
+                "force_wanted": self.loop.wanted if gripping else None,
+                "point_planned": moment.points,
+                "point_measured": estimate.points,
+                "point_filtered": estimate.places if gripping else None,
+            }
+        )
+        for frame in sample.frames.values():
+            self.recorder.frame(frame)
+
+    def _planned_torques(self) -> Floats:
+        i = min(bisect_left(self._torque_times, self._plan_time), len(self._torques) - 1)
+        scale = self.timeline.pressed(self._plan_time) ** 1.5
+        return np.asarray(scale * self._torques[i])
+
+    @property
+    def log(self) -> RunLog:
+        """What has happened so far."""
+        from dataclasses import asdict
+
+        facts = {"options": asdict(self.options), "end": str(self.phase), "reason": self.reason}
+        return self.recorder.log(facts)
+
+
+class _GuardedClosing:
+    """How fast the hand may close: slowly from ``guard`` before the planned touch on, so that a contact that is felt
+    late does not press harder than ``touch_load``."""
+
+    def __init__(self, controller: GraspController) -> None:
+        self._options, timeline = controller.options, controller.timeline
+        start, end = controller._span(Phase.CLOSE)
+        self.searched = 0.0
+        times = np.linspace(start, end, 41)
+        places = np.array([self._places(controller, timeline.trajectory.at(float(t))) for t in times])
+        self._times = times
+        self._left = np.linalg.norm(places - places[-1], axis=2).max(axis=1)
+        speeds = np.linalg.norm(np.gradient(places, times, axis=0), axis=2).max(axis=1) if end > start else np.ones(41)
+        at_touch = contact_kinematics(
+            controller.assembly, timeline.links, timeline.q_touch, timeline.at(end).points, timeline.at(end).axes
+        )
+        D = float(controller.loop.series_stiffness(at_touch).max())
+        self.speed = float(np.clip(self._options.touch_load / (D * self._options.latency), 0.002, 0.03))
+        near = self._left <= self._options.guard
+        self._rates = np.where(near, self.speed / np.maximum(speeds, 1e-9), 1.0)
+        rate = timeline.closing_rate()
+        fastest = float(np.linalg.norm(np.einsum("nij,j->ni", at_touch.jacobian, rate), axis=1).max())
+        scale = self.speed / fastest if fastest > 1e-9 else 0.0
+        self.search_rate = np.where(controller.loop.hand, scale * rate, 0.0)
+        self.search_speed = self.speed if scale > 0 else np.inf
+        near_way = min(self._options.guard, float(self._left.max()))
+        self.longest = (near_way + self._options.search) / self.speed
+
+    @staticmethod
+    def _places(controller: GraspController, q: Floats) -> Floats:
+        timeline = controller.timeline
+        Ts = controller.robot.poses(timeline.links, q)
+        points = timeline.at(timeline.touch_time).points
+        return np.array([T.act(p) for T, p in zip(Ts, points, strict=True)])
+
+    def rate(self, time: float) -> float:
+        """Share of the planned speed at this time of the plan."""
+        return float(np.interp(time, self._times, self._rates))

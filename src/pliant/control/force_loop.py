@@ -1,0 +1,170 @@
+"""The force loop: from force errors at the contacts to corrections of the joints.   (SPEC 9)
+
+`dx = D^-1 (f_wanted - f)` along the contact normals, `dq` the joints' best answer to it. Pads tell magnitudes only, so
+tangential places are kept. An error that no squeeze can mend (pads that disagree about one and the same force) would
+push the object along for ever; only its internal part (I - G_K^R G) e is followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.control.options import ControlOptions
+from pliant.control.timeline import PlannedMoment, Timeline
+from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix
+from pliant.robot import Assembly
+
+__all__ = ["ContactKinematics", "ForceLoop", "contact_kinematics"]
+
+Floats = NDArray[np.float64]
+
+TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
+DAMPING = 0.02  # of the joints' answer, relative to the largest singular value squared
+ARM = 0.03  # torques over the size of things in hands [m]
+LEAST_WANTED = 0.3  # a weaker grip is not felt reliably [N]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactKinematics:
+    """Contacts as they are now.
+
+    Attributes:
+        points: n x 3 in the world [m].
+        axes: n x 3 x 3 contact axes in the world, normal into the object last.
+        jacobian: n x 3 x joints, velocity of the link's point in the contact frame per joint speed.
+    """
+
+    points: Floats
+    axes: Floats
+    jacobian: Floats
+
+
+def contact_kinematics(
+    assembly: Assembly, links: tuple[str, ...], q: Floats, places: Floats, axes: Floats
+) -> ContactKinematics:
+    """Points, axes and J from measured joints and points in the links' frames; directions come from the plan."""
+    robot = assembly.robot
+    robot.update(q)
+    n = len(links)
+    points, world, jacobian = np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3, robot.dof))
+    for i, link in enumerate(links):
+        frame = robot.frame_id(link)
+        T = robot.data.oMf[frame]
+        J = pin.getFrameJacobian(robot.model, robot.data, frame, pin.LOCAL_WORLD_ALIGNED) @ robot.fold
+        arm = T.rotation @ places[i]
+        points[i] = T.translation + arm
+        world[i] = T.rotation @ axes[i]
+        # v = v_link + w x arm, column by column
+        jacobian[i] = world[i].T @ (J[:3] - pin.skew(arm) @ J[3:])
+    return ContactKinematics(points, world, jacobian)
+
+
+class ForceLoop:
+    """Wanted forces from the current grasp, and the joint corrections that bring them about."""
+
+    def __init__(self, timeline: Timeline, assembly: Assembly, options: ControlOptions) -> None:
+        self.timeline, self.assembly, self.options = timeline, assembly, options
+        self.hand = np.zeros(assembly.robot.dof, dtype=bool)
+        self.hand[assembly.hand_joints] = True
+        self.stiffness = timeline.stiffness * options.calibration.stiffness
+        self._root = np.sqrt(self.stiffness.ravel())
+        self.limits = options.limit_share * timeline.max_force
+        servo = assembly.servo_stiffness
+        self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
+        self.solver = ForceSolver(explain=False)
+        self.wanted = np.maximum(timeline.at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
+        self.feasible = True
+        self.grip = 1.0
+
+    def want(self, now: ContactKinematics, moment: PlannedMoment) -> Floats:
+        """Wanted normal forces: the smallest sufficient ones (7.3) for the current contacts and the planned load.
+
+        Friction and load are taken with their reserves. Where no permitted forces hold, the planned ones stand.
+        """
+        options, timeline = self.options, self.timeline
+        contacts = ContactSet.from_arrays(
+            now.points,
+            now.axes[:, :, 2],
+            friction=timeline.friction / options.friction_reserve,
+            max_force=timeline.max_force,
+            stiffness=self.stiffness,
+            radius=timeline.radius,
+            rotations=now.axes,
+        )
+        # The object may lie elsewhere than planned: its centre goes with the contacts.
+        centre = moment.centre + now.points.mean(axis=0) - moment.centroid
+        try:
+            answer = self.solver.solve(contacts, options.load_reserve * moment.load, centre=centre)
+        except SolverFailure:
+            answer = None
+        if answer is not None and answer.forces is not None:
+            self.feasible, normal = True, answer.forces[:, 2]
+        else:
+            self.feasible, normal = False, options.calibration.force * moment.forces[:, 2]
+        self.wanted = np.minimum(self.grip * np.maximum(normal, LEAST_WANTED), np.maximum(self.limits, 1e-3))
+        return self.wanted
+
+    def tighten(self, wandered: float) -> bool:
+        """A contact has wandered so far beyond the plan [m]: a slip. Whether the grip must be made stronger."""
+        options = self.options
+        grip = min(1.0 + options.slip_gain * max(wandered - options.slip, 0.0), options.grip_most)
+        tighter = grip > self.grip + 0.05
+        if tighter:
+            self.wanted = np.minimum(self.wanted * grip / self.grip, np.maximum(self.limits, 1e-3))
+            self.grip = grip
+        return tighter
+
+    def series_stiffness(self, now: ContactKinematics) -> Floats:
+        """D along the normals: the contact's and the servos' springs one behind the other [N/m]."""
+        normal = now.jacobian[:, 2, :]
+        compliance = 1.0 / self.stiffness[:, 2] + (normal**2 * np.where(self.hand, self.joint_compliance, 0.0)).sum(1)
+        return np.asarray(1.0 / compliance)
+
+    def internal(self, error: Floats, now: ContactKinematics) -> Floats:
+        """The part of normal-force errors that a squeeze can mend [N]."""
+        n = len(error)
+        if n < 2:
+            return error
+        G = np.empty((6, n, 3))
+        arms = now.points - now.points.sum(axis=0) / n
+        G[:3] = now.axes.transpose(1, 0, 2)
+        G[3:] = (cross_matrix(arms / ARM) @ now.axes).transpose(1, 0, 2)
+        y = np.zeros(3 * n)
+        y[2::3] = error / self._root[2::3]
+        A = G.reshape(6, -1) * self._root
+        # Two contacts leave the turning about their line free: the normal equations need a grain of damping.
+        B = A @ A.T
+        B.flat[::7] += 1e-9 * np.trace(B)
+        y -= A.T @ np.linalg.solve(B, A @ y)
+        return np.asarray((self._root * y)[2::3])
+
+    def correct(self, error: Floats, now: ContactKinematics, free: NDArray[np.bool_], dt: float) -> Floats:
+        """Change of the hand's joints for these normal-force errors, limited per step.
+
+        Args:
+            error: n, wanted minus felt [N].
+            now: contacts as they are.
+            free: which joints may take part.
+            dt: time since the step before [s].
+        """
+        error = self.internal(error, now)
+        push = self.options.gain * dt * error / self.series_stiffness(now)
+        most = self.options.step * dt
+        push = np.minimum(np.maximum(push, -most), most)
+        columns = np.flatnonzero(free & self.hand)
+        if not len(columns):
+            return np.zeros(len(free))
+        J = now.jacobian[:, :, columns]
+        weights = np.array([TANGENTIAL, TANGENTIAL, 1.0])
+        A = (J * weights[None, :, None]).reshape(-1, len(columns))
+        b = np.zeros((len(error), 3))
+        b[:, 2] = push
+        N = A.T @ A
+        N.flat[:: len(columns) + 1] += DAMPING**2 * max(float(np.trace(N)), 1e-12)
+        dq = np.zeros(len(free))
+        dq[columns] = np.linalg.solve(N, A.T @ b.ravel())
+        return dq

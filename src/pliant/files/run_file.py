@@ -1,0 +1,156 @@
+"""Run logs as files (`.run`): a zip of one JSON document and plain arrays. Written whole or not at all, read warily."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control import Event, PadFrames, RunLog, RunPhase
+from pliant.errors import DocumentError, Problem
+from pliant.file_bytes import read_bytes, write_bytes
+
+__all__ = ["load_run", "save_run"]
+
+KIND, VERSION = "pliant run", 1
+DOCUMENT = "run.json"
+MOST_BYTES = 400_000_000
+MOST_UNPACKED = 2_000_000_000
+
+
+def save_run(log: RunLog, path: str | Path) -> Path:
+    """Write a run log. The file appears under its name when it is complete; a file of that name is replaced."""
+    path = Path(path)
+    document = {
+        "kind": KIND,
+        "version": VERSION,
+        "joints": list(log.joints),
+        "contacts": list(log.contacts),
+        "phases": [str(phase) for phase in RunPhase],
+        "quantities": list(log.table),
+        "arrays": list(log.frames),
+        "events": [[event.time, str(event.phase), event.kind, event.text] for event in log.events],
+        "facts": _plain(log.facts),
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(DOCUMENT, json.dumps(document, allow_nan=False))
+        for quantity, values in log.table.items():
+            archive.writestr(f"table/{quantity}.npy", _bytes(values))
+        for i, frames in enumerate(log.frames.values()):
+            archive.writestr(f"frames/{i}_times.npy", _bytes(frames.times))
+            archive.writestr(f"frames/{i}_counts.npy", _bytes(frames.counts))
+    write_bytes(path, buffer.getvalue(), error=DocumentError)
+    return path
+
+
+def load_run(path: str | Path) -> RunLog:
+    """Read a run log; nothing in the file is ever executed, and every number of it is checked for shape."""
+    path = Path(path)
+    source = str(path)
+    data = read_bytes(path, most=MOST_BYTES, kind="a run log", error=DocumentError, suffixes=(".run",))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            unpacked = sum(info.file_size for info in archive.infolist())
+            if unpacked > MOST_UNPACKED:
+                raise DocumentError(source, Problem("", f"unpacks to {unpacked / 1e9:.1f} GB", "at most 2 GB"))
+            return _parse(archive, source)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as bad:
+        raise DocumentError(source, Problem("", f"is not a run log: {bad}", "a file written by `pliant run`")) from None
+
+
+def _parse(archive: zipfile.ZipFile, source: str) -> RunLog:
+    document = _document(archive, source)
+    try:
+        joints = tuple(str(name) for name in document["joints"])
+        contacts = tuple(str(name) for name in document["contacts"])
+        numbers = {str(name): i for i, name in enumerate(RunPhase)}
+        phases = [str(name) for name in document["phases"]]
+        events = tuple(
+            Event(float(time), RunPhase(phase), str(kind), str(text)) for time, phase, kind, text in document["events"]
+        )
+        quantities = [str(name) for name in document["quantities"]]
+        arrays = [str(name) for name in document["arrays"]]
+        facts = dict(document["facts"])
+    except (KeyError, TypeError, ValueError) as bad:
+        raise DocumentError(source, Problem(DOCUMENT, f"does not fit: {bad!r}", "write it again")) from None
+    table: dict[str, NDArray[Any]] = {name: _array(archive, f"table/{name}.npy", source) for name in quantities}
+    if "time" not in table or "phase" not in table:
+        raise DocumentError(source, Problem(DOCUMENT, "no time or no phase in it", "write it again"))
+    rows = len(table["time"])
+    sizes = {"q": len(joints), "torque": len(joints), "force": len(contacts), "point": len(contacts)}
+    for name, values in table.items():
+        expected = sizes.get(name.split("_")[0])
+        if values.ndim < 1 or len(values) != rows or (expected is not None and values.shape[1:2] != (expected,)):
+            raise DocumentError(
+                source, Problem(f"table/{name}", f"shape {values.shape} does not fit", "write it again")
+            )
+    known = np.array([numbers.get(name, -1) for name in phases])
+    told = table["phase"].astype(np.int64)
+    if ((told < 0) | (told >= len(phases))).any() or (known[told] < 0).any():
+        raise DocumentError(source, Problem("table/phase", "a phase that is not known", ", ".join(numbers)))
+    table["phase"] = known[told].astype(np.int8)
+    frames = {}
+    for i, name in enumerate(arrays):
+        times, counts = (_array(archive, f"frames/{i}_{part}.npy", source) for part in ("times", "counts"))
+        if times.ndim != 1 or counts.ndim != 3 or len(times) != len(counts):
+            raise DocumentError(source, Problem(f"frames/{i}", f"shapes {times.shape} and {counts.shape} do not fit"))
+        frames[name] = PadFrames(times, counts)
+    return RunLog(joints, contacts, table, events, frames, facts)
+
+
+def _document(archive: zipfile.ZipFile, source: str) -> dict[str, Any]:
+    try:
+        document = json.loads(archive.read(DOCUMENT))
+    except KeyError:
+        allowed = "a file written by `pliant run`"
+        raise DocumentError(source, Problem("", "is a zip file but no run log", allowed)) from None
+    except (ValueError, RecursionError):
+        raise DocumentError(source, Problem(DOCUMENT, "is not JSON")) from None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise DocumentError(source, Problem("kind", "is not a run log", f"'{KIND}'"))
+    if document.get("version") != VERSION:
+        what = f"version {document.get('version')!r}"
+        raise DocumentError(source, Problem("version", what, f"this program reads version {VERSION}"))
+    return document
+
+
+def _array(archive: zipfile.ZipFile, name: str, source: str) -> NDArray[Any]:
+    try:
+        array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+    except KeyError:
+        raise DocumentError(source, Problem(name, "is missing", "write it again")) from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise DocumentError(source, Problem(name, "is damaged", "write it again")) from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
+        raise DocumentError(source, Problem(name, "is no array of numbers", "write it again"))
+    return array
+
+
+def _bytes(values: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    """In JSON's own types; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | type(None)) else str(value)

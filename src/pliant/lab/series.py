@@ -1,0 +1,192 @@
+"""Many trials under seeded disturbances: success rate with its confidence interval.   (SPEC 10)"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pliant.errors import OptionError, Problem
+from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, run_trial
+from pliant.planner import PlannedGrasp, Task
+
+__all__ = ["DisturbanceRange", "SeriesEntry", "SeriesResult", "draw_disturbances", "run_series", "table_of", "wilson"]
+
+
+@dataclass(frozen=True)
+class DisturbanceRange:
+    """Half widths of the uniform ranges from which disturbances are drawn.
+
+    Args:
+        shift: of the object along x and y, each [m].
+        turn: about the vertical [rad].
+        young, friction, mass: relative.
+    """
+
+    shift: float = 0.005
+    turn: float = float(np.radians(5.0))
+    young: float = 0.3
+    friction: float = 0.2
+    mass: float = 0.1
+
+    def __post_init__(self) -> None:
+        wrong = [
+            Problem(name, f"{value!r}", "0 or more" + (", below 1" if name in ("young", "friction", "mass") else ""))
+            for name, value in vars(self).items()
+            if not (0 <= value < (1 if name in ("young", "friction", "mass") else np.inf))
+        ]
+        if wrong:
+            raise OptionError("disturbance", wrong)
+
+
+def draw_disturbances(ranges: DisturbanceRange, count: int, seed: int = 0) -> list[Disturbance]:
+    """Disturbances number 0, 1, ...; number i is the same whatever the count."""
+    drawn = []
+    for i in range(count):
+        u = np.random.default_rng([seed, i]).uniform(-1.0, 1.0, 6)
+        drawn.append(
+            Disturbance(
+                (float(ranges.shift * u[0]), float(ranges.shift * u[1])),
+                float(ranges.turn * u[2]),
+                float(1.0 + ranges.young * u[3]),
+                float(1.0 + ranges.friction * u[4]),
+                float(1.0 + ranges.mass * u[5]),
+            )
+        )
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesEntry:
+    """One trial of a series, without its log."""
+
+    number: int
+    disturbance: Disturbance
+    outcome: Outcome
+    reason: str
+    slip: float
+    object_error: tuple[float, float]
+    measured_force: float
+    max_force: float
+    max_pressure: float
+    overload_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesResult:
+    """What became of a series.
+
+    Attributes:
+        entries: in the order of the disturbances.
+        rate: part of the trials in which the object was held.
+        interval: 95 % confidence interval of the true rate (Wilson).
+        max_force: largest force of all [N].
+        limit: the permitted force [N].
+    """
+
+    entries: tuple[SeriesEntry, ...]
+    rate: float
+    interval: tuple[float, float]
+    max_force: float
+    limit: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many ended how."""
+        return {str(o): sum(entry.outcome is o for entry in self.entries) for o in Outcome}
+
+
+def wilson(successes: int, trials: int, *, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's interval for a rate: where p^ lies within z standard deviations sqrt(p (1 - p) / n) of p."""
+    if trials == 0:
+        return 0.0, 1.0
+    p, n = successes / trials, trials
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * float(np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def run_series(
+    task: Task,
+    grasp: PlannedGrasp,
+    *,
+    count: int = 20,
+    seed: int = 0,
+    ranges: DisturbanceRange | None = None,
+    settings: TrialSettings | None = None,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> SeriesResult:
+    """Carry out a grasp again and again in differing worlds.
+
+    The same seed gives the same worlds and the same noise, however many workers there are.
+
+    Args:
+        workers: processes; 1: in this one.
+        progress: called with how many are done and how many there are.
+    """
+    if count < 1 or workers < 1:
+        raise OptionError("series", Problem("", f"{count} trials, {workers} workers", "one or more of each"))
+    settings = settings or TrialSettings()
+    jobs = [
+        (task, grasp, replace(settings, sensors=replace(settings.sensors, seed=_seed(seed, i))), disturbance, i)
+        for i, disturbance in enumerate(draw_disturbances(ranges or DisturbanceRange(), count, seed))
+    ]
+    entries: list[SeriesEntry] = []
+
+    def done(entry: SeriesEntry) -> None:
+        entries.append(entry)
+        if progress is not None:
+            progress(len(entries), count)
+
+    if workers == 1:
+        for job in jobs:
+            done(_entry(job))
+    else:
+        context = multiprocessing.get_context("spawn")  # a forked simulator shares what must not be shared
+        with ProcessPoolExecutor(min(workers, count), mp_context=context) as pool:
+            for entry in pool.map(_entry, jobs):
+                done(entry)
+    held = sum(entry.outcome is Outcome.HELD for entry in entries)
+    limit = min(contact.max_force for state in grasp.states for contact in state.contacts)
+    return SeriesResult(
+        tuple(entries), held / count, wilson(held, count), max(entry.max_force for entry in entries), limit
+    )
+
+
+def _seed(seed: int, number: int) -> int:
+    return int(np.random.default_rng([seed, number, 1]).integers(2**31))
+
+
+def _entry(job: tuple[Task, PlannedGrasp, TrialSettings, Disturbance, int]) -> SeriesEntry:
+    task, grasp, settings, disturbance, number = job
+    result: TrialResult = run_trial(task, grasp, settings=settings, disturbance=disturbance)
+    return SeriesEntry(
+        number,
+        disturbance,
+        result.outcome,
+        result.reason,
+        result.slip,
+        result.object_error,
+        result.measured_force,
+        result.max_force,
+        result.max_pressure,
+        result.overload_s,
+        result.cpu_s,
+    )
+
+
+def table_of(results: Sequence[tuple[str, SeriesResult]]) -> str:
+    """One row per series, in plain text."""
+    rows = [f"{'series':28} {'held':>9} {'95 % interval':>15} {'largest force':>14} {'limit':>7}"]
+    for name, result in results:
+        low, high = result.interval
+        held = f"{result.counts['held']}/{len(result.entries)}"
+        rows.append(
+            f"{name:28} {held:>9} {low:>6.0%} .. {high:>4.0%} {result.max_force:>12.1f} N {result.limit:>5.1f} N"
+        )
+    return "\n".join(rows)

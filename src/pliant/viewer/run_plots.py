@@ -1,0 +1,120 @@
+"""Plots of a run as in [D] fig. 7-8: forces, joints and torques, planned against measured; what the pads felt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactileProcessor
+from pliant.documents import make_folder
+from pliant.robot import HandDescription
+from pliant.viewer.plots import Series, line_plot
+from pliant.viewer.pressure_image import pressure_image
+
+__all__ = ["run_figures", "write_run_plots"]
+
+
+def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 8) -> Mapping[str, str]:
+    """SVG texts by name: ``forces``, ``joints``, ``torques``, ``points``.
+
+    Args:
+        limit: the permitted force [N], drawn as a line.
+        largest_joints: only the joints that bear or move most are drawn.
+    """
+    t = log["time"] - (log["time"][0] if len(log) else 0.0)
+    bands = _bands(log, t)
+    forces = []
+    for i, name in enumerate(log.contacts):
+        forces += [
+            Series(name, t, log["force_measured"][:, i], colour=i),
+            Series("", t, log["force_filtered"][:, i], "dotted", i),
+            Series("", t, log["force_planned"][:, i], "dashed", i),
+        ]
+    joints, torques = [], []
+    moved = np.nanmax(log["q_measured"], axis=0) - np.nanmin(log["q_measured"], axis=0) if len(log) else np.zeros(0)
+    for k, j in enumerate(np.argsort(-moved)[:largest_joints]):
+        joints += [
+            Series(log.joints[j], t, log["q_measured"][:, j], colour=k),
+            Series("", t, log["q_planned"][:, j], "dashed", k),
+        ]
+    bearing = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
+    rating = bearing / max(float(bearing.max(initial=0.0)), 1e-9)
+    for k, j in enumerate(np.argsort(-rating)[:largest_joints]):
+        torques += [
+            Series(log.joints[j], t, log["torque_measured"][:, j], colour=k),
+            Series("", t, log["torque_planned"][:, j], "dashed", k),
+        ]
+    away = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
+    points = [Series(name, t, away[:, i], colour=i) for i, name in enumerate(log.contacts)]
+    seconds = "time [s]"
+    return {
+        "forces": line_plot(
+            forces,
+            "Contact forces: solid measured, dotted filtered, dashed planned",
+            seconds,
+            "normal force [N]",
+            bands=bands,
+            limit=limit,
+        ),
+        "joints": line_plot(
+            joints, "Joints: solid measured, dashed planned", seconds, "angle [rad], way [m]", bands=bands
+        ),
+        "torques": line_plot(
+            torques, "Joint torques: solid measured, dashed planned", seconds, "torque [N m], force [N]", bands=bands
+        ),
+        "points": line_plot(
+            points, "Centre of pressure: distance from the planned one", seconds, "distance [mm]", bands=bands
+        ),
+    }
+
+
+def write_run_plots(
+    log: RunLog,
+    folder: str | Path,
+    hand: HandDescription,
+    *,
+    sensor: PadSensor | None = None,
+    limit: float | None = None,
+) -> list[Path]:
+    """Write the figures (SVG) and pressure images (PNG) at the end of the squeeze and of the hold into a folder."""
+    target = make_folder(folder)
+    files = []
+    for name, text in run_figures(log, limit=limit).items():
+        path = target / f"{name}.svg"
+        path.write_text(text, encoding="utf-8")
+        files.append(path)
+    processor = TactileProcessor.for_hand(hand, sensor=sensor)
+    for phase in (RunPhase.SQUEEZE, RunPhase.HOLD):
+        rows = np.flatnonzero(log.during(phase))
+        if not len(rows):
+            continue
+        moment = float(log["time"][rows[-1]])
+        readings = {}
+        for name, frames in log.frames.items():
+            at = int(np.searchsorted(frames.times, moment, side="right")) - 1
+            if at >= 0 and frames.counts[at].max(initial=0) > 0:
+                counts = np.maximum(frames.counts[at], 0).astype(np.int64)
+                readings[name] = processor.process(TactileFrame(name, moment, counts))
+        if not readings:
+            continue
+        path = target / f"pads_{phase}.png"
+        pressure_image(
+            {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
+            exists={name: processor.layout(name).exists for name in readings},
+            centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
+            title=f"end of {phase}, {moment:.2f} s",
+        ).save(path)
+        files.append(path)
+    return files
+
+
+def _bands(log: RunLog, t: np.ndarray) -> list[tuple[float, float, str]]:
+    bands, start = [], 0
+    for phase, group in groupby(log.phases):
+        end = start + len(list(group))
+        bands.append((float(t[start]), float(t[min(end, len(t) - 1)]), str(phase)))
+        start = end
+    return bands

@@ -1,0 +1,141 @@
+"""Calibration: Young's modulus and friction come back from squeezes whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from handmade_plans import MadeTask, made, pad_surface
+from pliant.contact import PreparedObject, settle
+from pliant.control import (
+    ContactKinematics,
+    RunPhase,
+    SlipOnset,
+    SqueezePoint,
+    SqueezeSamples,
+    TrialSqueeze,
+    execute,
+    fit_squeeze,
+    friction_at_slip,
+)
+from pliant.errors import OptionError
+from pliant.grasp import contact_rotations
+from pliant.lab import Disturbance, LabOptions, TrialSettings, calibrate_in_lab
+
+
+@pytest.fixture(scope="module")
+def ball() -> MadeTask:
+    return made("ball", hand="parallel_gripper", young=1.5e5)
+
+
+def thing_of(made_task: MadeTask) -> PreparedObject:
+    material = made_task.task.body.material
+    return PreparedObject.of(
+        made_task.task.body.mesh, young=material.young, poisson=material.poisson, model="halfspace"
+    )
+
+
+def synthetic(made_task: MadeTask, thing: PreparedObject, young: float, offset: float) -> SqueezeSamples:
+    """Forces by the contact model itself, for an object of another modulus that is met earlier by ``offset``."""
+    task, grasp = made_task.task, made_task.grasp
+    links = tuple(contact.link for contact in grasp.grasp.contacts)
+    assert task.assembly.hand is not None
+    pads = [pad for finger in task.assembly.hand.fingers for pad in finger.pads]
+    surfaces = [pad_surface(task.assembly, pad, task.body) for pad in pads]
+    robot = task.assembly.robot
+    normals = np.array([[1.0, 0.0, 0.0]] * 2)  # out of the pads, into the object
+    places = np.array([contact.p_link for contact in grasp.grasp.contacts])
+    points = []
+    for deeper in np.linspace(0.0005, 0.004, 5):
+        q = grasp.q_touch.copy()
+        q[robot.joint_index("opening")] -= deeper
+        Ts = robot.poses(links, q)
+        for T, n in zip(Ts, normals, strict=True):
+            T.translation = T.translation + offset * (T.rotation @ n)
+        state = settle(replace(thing, young=young), surfaces, Ts, task.T_world_object)
+        points.append(SqueezePoint(q, np.array([region.normal_force for region in state.regions]), places))
+    return SqueezeSamples(links, normals, tuple(points))
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(ball: MadeTask, factor: float) -> None:
+    thing = thing_of(ball)
+    start = ball.task.body.material.young
+    found = fit_squeeze(
+        synthetic(ball, thing, factor * start, 0.0002),
+        ball.task.assembly,
+        ball.task.body,
+        ball.task.T_world_object,
+        thing,
+        planned_force=1.0,
+        planned_stiffness=1000.0,
+    )
+    assert found.young == pytest.approx(factor * start, rel=0.03)
+    assert found.touch_offset == pytest.approx(0.0002, abs=3e-5)
+    assert found.misfit < 0.01
+    # Pads of 1.5 MPa give little beside 0.3 MPa or less, so forces go almost with E.
+    assert found.k == pytest.approx(factor, rel=0.2)
+    assert any("no slip" in note for note in found.notes)
+
+
+def test_too_few_steps_are_refused(ball: MadeTask) -> None:
+    thing = thing_of(ball)
+    samples = synthetic(ball, thing, 1e5, 0.0)
+    with pytest.raises(OptionError, match="three are needed"):
+        fit_squeeze(
+            replace(samples, points=samples.points[:2]),
+            ball.task.assembly,
+            ball.task.body,
+            ball.task.T_world_object,
+            thing,
+            planned_force=1.0,
+            planned_stiffness=1000.0,
+        )
+
+
+@pytest.mark.parametrize("mu", [0.3, 0.9])
+def test_friction_is_the_load_over_the_normal_forces_when_a_pinch_slips(mu: float) -> None:
+    """Two facing pads, weight W across: it slips when 2 mu f = W."""
+    weight = 1.7
+    normals = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+    axes = contact_rotations(normals)
+    now = ContactKinematics(np.array([[-0.03, 0, 0.5], [0.03, 0, 0.5]]), axes, np.zeros((2, 3, 1)))
+    onset = SlipOnset(
+        np.full(2, weight / (2 * mu)) * [1.03, 0.97],  # pads do not agree to the last percent
+        now,
+        np.array([0, 0, -weight, 0, 0, 0]),
+        np.array([0, 0, 0.5]),
+    )
+    assert friction_at_slip(onset) == pytest.approx(mu, rel=0.03)
+
+
+def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: MadeTask) -> None:
+    from spring_hand import SpringHand
+
+    hand = SpringHand(ball.grasp, ball.task.assembly, stiffness=2.0)
+    squeeze = TrialSqueeze(
+        ball.grasp, ball.task.assembly, start=RunPhase.CLOSE, levels=(1.0, 2.0, 3.0, 4.0), slip=False
+    )
+    log = execute(hand, squeeze)
+    assert log.end is RunPhase.DONE, log.reason
+    points = squeeze.samples.points
+    np.testing.assert_allclose([point.forces.mean() for point in points], [1.0, 2.0, 3.0, 4.0], rtol=0.15)
+    opening = [point.q[ball.task.assembly.robot.joint_index("opening")] for point in points]
+    assert np.all(np.diff(opening) < 0)
+
+
+@pytest.mark.slow
+def test_in_the_lab_modulus_and_friction_come_out_within_15_percent(ball: MadeTask) -> None:
+    """The task says 0.15 MPa and 0.8; the lab's ball has twice the modulus and 0.6 of the friction."""
+    truth = Disturbance(young=2.0, friction=0.6)
+    settings = TrialSettings(
+        from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=220)
+    )
+    done = calibrate_in_lab(ball.task, ball.grasp, truth=truth, settings=settings)
+    assert done.found is not None, done.reason
+    material = ball.task.body.material
+    assert done.found.young == pytest.approx(2.0 * material.young, rel=0.15)
+    assert done.found.friction == pytest.approx(0.6 * material.friction, rel=0.15)
+    assert 1.3 < done.found.k < 2.4

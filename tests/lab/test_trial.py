@@ -1,0 +1,81 @@
+"""Whole trials in the lab: a soft ball is found, gripped, lifted and held; too heavy or kicked, the run ends safely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from handmade_plans import MadeTask, made
+from pliant.control import ControlOptions, RunPhase
+from pliant.files import load_run, save_run
+from pliant.lab import Disturbance, LabDriver, LabOptions, Outcome, TrialSettings, kick, run_trial
+from pliant.viewer import run_figures, write_run_plots
+
+SETTINGS = TrialSettings(
+    from_pregrasp=True,
+    period=0.012,
+    lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=150),
+    control=ControlOptions(hold=0.25),
+)
+
+
+@pytest.fixture(scope="module")
+def ball() -> MadeTask:
+    return made("ball", hand="parallel_gripper", young=1.5e5)
+
+
+@pytest.mark.slow
+def test_a_ball_that_differs_from_the_plan_in_everything_is_held(ball: MadeTask, tmp_path: Path) -> None:
+    differs = Disturbance((0.003, -0.002), 0.05, young=0.8, friction=0.85, mass=1.08)
+    result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=differs)
+    assert result.outcome is Outcome.HELD, result.reason
+    assert result.log.end is RunPhase.DONE
+    assert result.slip < 0.006
+    assert result.object_error[0] < 0.012
+    assert result.overload_s == 0.0
+    # What the pads say while it is held is what the loop wants, and enough to carry it: 2 mu f >= m g.
+    held = result.log.during(RunPhase.HOLD)
+    felt, wanted = result.log["force_measured"][held][-1], result.log["force_wanted"][held][-1]
+    np.testing.assert_allclose(felt, wanted, rtol=0.25)
+    assert 0.8 * 0.85 * felt.sum() >= 9.81 * 1.08 * ball.task.body.mass
+    assert result.max_force < ball.task.body.limits.largest_force
+
+    again = load_run(save_run(result.log, tmp_path / "ball.run"))
+    assert again.phases == result.log.phases
+    assert set(run_figures(again)) == {"forces", "joints", "torques", "points"}
+    assert ball.task.assembly.hand is not None
+    files = write_run_plots(again, tmp_path / "plots", ball.task.assembly.hand)
+    assert {f.name for f in files} >= {"forces.svg", "pads_squeeze.png", "pads_hold.png"}
+
+
+@pytest.mark.slow
+def test_three_times_the_weight_ends_safely_with_a_reason(ball: MadeTask) -> None:
+    result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=Disturbance(mass=3.0, friction=0.8))
+    if result.outcome is Outcome.HELD:  # gripped harder as it slipped: also a good end, and told
+        assert any(event.kind == "slip" for event in result.log.events)
+    else:
+        assert result.outcome in (Outcome.DROPPED, Outcome.ABORTED)
+        assert result.reason
+        assert result.log.end.safe or result.outcome is Outcome.DROPPED
+    assert result.max_force < ball.task.body.limits.largest_force
+
+
+@pytest.mark.slow
+def test_a_kick_is_survived_or_ends_safely_with_a_reason(ball: MadeTask) -> None:
+    kicked: list[float] = []
+
+    def on_phase(lab: LabDriver, phase: RunPhase) -> None:
+        if phase is RunPhase.HOLD:
+            kick(lab, [0.0, 0.9, 0.0])
+            kicked.append(lab.time)
+
+    result = run_trial(ball.task, ball.grasp, settings=SETTINGS, on_phase=on_phase)
+    assert kicked
+    if result.outcome is not Outcome.HELD:
+        assert result.reason
+        abort = [event for event in result.log.events if event.kind == "abort"]
+        if abort:
+            assert abort[0].time - kicked[0] < 0.25 + SETTINGS.control.watch.reaction
+    assert result.max_force < ball.task.body.limits.largest_force
