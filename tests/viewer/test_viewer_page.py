@@ -253,6 +253,17 @@ def test_a_task_without_a_plan_opens_and_shows_its_values(viewer: Viewer, plan: 
     assert again.wish == task.wish
     assert again.options == task.options
     assert again.body.mass == pytest.approx(task.body.mass)
+    for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
+        task = shipped_task(other)
+        viewer.open_task(task)
+        again = panel.read()
+        assert (again.body.material, again.body.limits, again.wish, again.options) == (
+            task.body.material,
+            task.body.limits,
+            task.wish,
+            task.options,
+        )
+        assert again.assembly.name == task.assembly.name
     viewer.open_plan(plan)
     assert viewer.panels.slider.visible
 
