@@ -230,15 +230,13 @@ def test_a_second_narrow_tab_shows_the_same_moment_and_does_not_overflow(
 
 def test_twenty_reconnects_leave_nothing_behind(fresh: Eye, viewer: Viewer) -> None:
     """Twenty more tabs connect, receive the whole scene and go; files, threads and clients are as before."""
-    connect = (
-        """address => new Promise((done, failed) => {
-        const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v%s']);
+    connect = """([address, version]) => new Promise((done, failed) => {
+        const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v' + version]);
         socket.binaryType = 'arraybuffer';
         socket.onmessage = message => { socket.close(); done(message.data.byteLength); };
         socket.onerror = () => failed('refused');
     })"""
-        % viser.__version__
-    )
+    here = [viewer.address, viser.__version__]
 
     def standing() -> tuple[int, int, int]:
         fresh.page.wait_for_timeout(500)

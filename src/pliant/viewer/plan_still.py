@@ -24,6 +24,8 @@ __all__ = ["draw_moment", "moment_drawables", "save_stills"]
 WOOD = (0.60, 0.56, 0.50)
 """The page's table colour under the stills' stronger lamp."""
 CLOSE = Look(hand_opacity=0.28, arm=True)
+PATCHES = Look(colour_by=ColourBy.PRESSURE, hand_opacity=0.07, arm=False, forces=False, cones=False)
+"""Nothing in front of the contact patches."""
 
 
 def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: Look = CLOSE) -> list[Drawable]:
@@ -88,16 +90,25 @@ def draw_moment(
     width: int = 960,
     height: int = 640,
     distance: float = 1.0,
+    face_contact: bool = False,
 ) -> NDArray[np.uint8]:
     """The picture of one moment.
 
     Args:
         distance: of the camera, 1 for the object with its fingers, larger for more of the arm.
+        face_contact: look at the strongest contact instead of from the usual side.
     """
-    eye, target = default_camera(task)
-    start = task.T_world_object.translation
-    target = target + (moment.T_world_object.translation - start)
-    eye = target + distance * (eye - default_camera(task)[1])
+    outwards = None
+    if face_contact and moment.contacts:
+        strongest = max(moment.contacts, key=lambda contact: contact.normal_force)
+        outwards = -(moment.T_world_object * strongest.T_object_contact).rotation[:, 2]
+    eye, target = default_camera(task, outwards=outwards)
+    away = distance * (eye - target)
+    centre = task.body.mesh.bounds.mean(axis=0)
+    # From nearby the hand's room above the object is not needed.
+    above = min(distance**2, 1.0) * (target - task.T_world_object.act(centre))
+    target = moment.T_world_object.act(centre) + above
+    eye = target + away
     items = moment_drawables(task, surface, moment, look)
     return render(items, look_at(eye, target, field_of_view_deg=34.0), width=width, height=height, ground=0.0)
 
@@ -112,12 +123,21 @@ def save_stills(plan: Plan, folder: str | Path, *, width: int = 960, height: int
     shots = {
         "start": (timeline.at(0.0), replace(CLOSE, hand_opacity=1.0), 4.0),
         "held_displacement": (held, CLOSE, 0.8),
-        "held_pressure": (held, replace(CLOSE, colour_by=ColourBy.PRESSURE, hand_opacity=0.16), 0.6),
+        "held_pressure": (held, PATCHES, 0.55),
         "end": (end, replace(CLOSE, hand_opacity=1.0, cones=False), 1.15),
     }
     return [
         save_png(
-            draw_moment(plan.task, surface, moment, look=look, width=width, height=height, distance=distance),
+            draw_moment(
+                plan.task,
+                surface,
+                moment,
+                look=look,
+                width=width,
+                height=height,
+                distance=distance,
+                face_contact=look.colour_by is ColourBy.PRESSURE,
+            ),
             Path(folder) / f"{name}.png",
         )
         for name, (moment, look, distance) in shots.items()

@@ -65,13 +65,23 @@ class Look:
     labels: bool = True
 
 
-def default_camera(task: Task) -> tuple[Floats, Floats]:
-    """Where to stand and what to look at [m]: the object from the robot's side, a little from above."""
+def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Floats, Floats]:
+    """Where to stand and what to look at [m]: the object from the robot's side, a little from above.
+
+    Args:
+        outwards: look at the side of the object that faces this way instead (world axes; its height does not count).
+    """
     size = float(task.body.mesh.extents.max())
     target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
     target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.wish.lift])
+    aside = np.array([0.62, -0.66])
+    if outwards is not None and np.linalg.norm(outwards[:2]) > 1e-6:
+        # A little beside the direction itself, so that arrows are not seen end on.
+        x, y = outwards[:2] / np.linalg.norm(outwards[:2])
+        turn = np.radians(28.0)
+        aside = 0.9 * np.array([np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x])
     reach = 5.2 * max(size, 0.08)
-    return target + reach * np.array([0.62, -0.66, 0.36]), target
+    return target + reach * np.array([aside[0], aside[1], 0.36]), target
 
 
 class Stage:
