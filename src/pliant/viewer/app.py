@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -85,19 +86,28 @@ class Viewer:
             self.server.initial_camera.fov = FIELD_OF_VIEW
             if not first:
                 for client in self.server.get_clients().values():
-                    client.camera.position, client.camera.look_at = eye, target
-                    self._aim(client)
+                    self._aim(client, everyone=True)
             self.show_rank(0)
             self.panels.opened()
 
-    def _aim(self, client: Any) -> None:
-        """In a narrow window the panel covers the lower half: the object moves into the upper one."""
-        if self.task is None or client.camera.image_width >= NARROW:
+    def _aim(self, client: Any, *, everyone: bool = False) -> None:
+        """Point a tab's camera. In a narrow window the panel covers the lower half: the object moves into the upper.
+
+        Args:
+            everyone: wide windows too; a new one already has the camera that the page opens with.
+        """
+        narrow = client.camera.image_width < NARROW
+        if self.task is None or not (narrow or everyone):
             return
         eye, target = default_camera(self.task)
-        away = 1.7 * (eye - target)
-        down = 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW) * np.array([0.0, 0.0, -1.0])
-        client.camera.position, client.camera.look_at = target + away + down, target + down
+        if narrow:
+            away = 1.7 * (eye - target)
+            target = target - [0.0, 0.0, 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW)]
+            eye = target + away
+        with warnings.catch_warnings():
+            # A tab may close at this very moment; that is no news for anybody.
+            warnings.simplefilter("ignore", UserWarning)
+            client.camera.position, client.camera.look_at = eye, target
 
     @property
     def grasp(self) -> PlannedGrasp | None:
