@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.objects import Mesh
-from pliant.planner import Plan, PlannedGrasp, Task
+from pliant.planner import Plan, Task
 from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
-from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_face, weight_arrow
+from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_at, weight_arrow
 from pliant.viewer.stage import LIQUID, VESSEL_OPACITY, Look, default_camera
 from pliant.viewer.still import look_at, render, save_png
 from pliant.viewer.surface import ColourBy, ObjectSurface
-from pliant.viewer.timeline import Moment
+from pliant.viewer.timeline import Moment, Timeline
 
 __all__ = ["draw_moment", "moment_drawables", "save_stills"]
 
@@ -44,12 +44,12 @@ def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: L
     vessel = task.body.liquid is not None
     items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=VESSEL_OPACITY if vessel else 1.0))
     items += [Drawable(_tiled(mesh), WOOD, "scene", gloss=0.05) for mesh in task.scene]
-    return [*items, *_marks(task, surface.timeline.grasp, moment, look)]
+    return [*items, *_marks(task, surface.timeline, moment, look)]
 
 
-def _marks(task: Task, grasp: PlannedGrasp, moment: Moment, look: Look) -> list[Drawable]:
+def _marks(task: Task, timeline: Timeline, moment: Moment, look: Look) -> list[Drawable]:
     size = float(task.body.mesh.extents.max())
-    scale = arrow_scale(grasp, task.body.mesh)
+    scale = arrow_scale(timeline.grasp, task.body.mesh)
     items: list[Drawable] = []
     if look.forces:
         weight = weight_arrow(moment, scale, 9.80665 * task.body.mass)
@@ -64,11 +64,9 @@ def _marks(task: Task, grasp: PlannedGrasp, moment: Moment, look: Look) -> list[
             items.append(Drawable(cone.transformed(T), ARROW, "cone", gloss=0.0, opacity=0.16))
     if look.centres and moment.state is not None:
         items.append(ball(centre_of_mass(moment), radius=0.035 * size, colour=CENTRE))
-    if task.body.liquid is not None:
-        vertices = task.body.mesh.vertices
-        face = liquid_face(task.body, vertices, moment.T_world_object)
-        if face is not None:
-            items.append(Drawable(face, LIQUID, "liquid", gloss=0.4))
+    face = liquid_at(task.body, timeline, moment, moment.T_world_object)
+    if face is not None:
+        items.append(Drawable(face, LIQUID, "liquid", gloss=0.4))
     return items
 
 

@@ -26,7 +26,7 @@ from pliant.viewer.markers import (
     centre_of_mass,
     cone_mesh,
     force_arrows,
-    liquid_face,
+    liquid_at,
     weight_arrow,
 )
 from pliant.viewer.surface import PLAIN, ColourBy, ObjectSurface
@@ -296,17 +296,7 @@ class Stage:
             now.position = centre_of_mass(moment)
 
     def _show_liquid(self, moment: Moment | None, T_world_object: pin.SE3) -> None:
-        body = self.task.body
-        if body.liquid is None:
-            return
-        vertices = body.mesh.vertices
-        level = None
-        if moment is not None and self.surface is not None and moment.state is not None:
-            vertices = vertices + self.surface.timeline.displacement(moment)
-            level = moment.state.liquid_level
-            if level is not None:
-                level += float(T_world_object.translation[2] - moment.state.T_world_object.translation[2])
-        face = liquid_face(body, vertices, T_world_object, level)
+        face = liquid_at(self.task.body, self.timeline, moment, T_world_object)
         if face is not None:
             self._liquid = self.scene.add_mesh_simple(
                 "/liquid", face.vertices, face.faces, color=_bytes(LIQUID), opacity=0.75, side="double"

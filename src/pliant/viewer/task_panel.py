@@ -105,12 +105,12 @@ class TaskPanel:
         """Show the values of the task that is open now."""
         task = self.viewer.task
         assert task is not None
-        self.plan_button.disabled = self.save_task.disabled = not task.source
         self.save_plan.disabled = self.viewer.plan is None
-        if not task.source:
-            self._say("this plan carries no task file, so it cannot be changed here")
-            return
         fields = _with_defaults(task.source)
+        self.plan_button.disabled = self.save_task.disabled = fields is None
+        if fields is None:
+            self._say("this plan carries no task file that can be read, so the task cannot be changed here")
+            return
         for path, handle in self._inputs.items():
             value = _pick(fields, _PLACES.get(path, path))
             if path == _HAND and value not in handle.options:
@@ -256,12 +256,15 @@ _FACTORS = {"young": 1e-3, "pressure": 1e-3, "lift": 1e3}
 """Page units per file unit: kPa and mm."""
 
 
-def _with_defaults(source: str) -> dict[str, Any]:
-    """All fields of a task file, those that were left out included."""
+def _with_defaults(source: str) -> dict[str, Any] | None:
+    """All fields of a task file, those that were left out included; None where there is no such file."""
     from pliant.documents import parse_document
     from pliant.files import TaskFile
 
-    return parse_document(yaml.safe_load(source), TaskFile, source="task").model_dump(mode="json")
+    try:
+        return parse_document(yaml.safe_load(source), TaskFile, source="task").model_dump(mode="json")
+    except (InputError, yaml.YAMLError):
+        return None
 
 
 def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:
