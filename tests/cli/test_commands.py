@@ -15,9 +15,9 @@ from pliant.cli import run
 from pliant.objects import make_shape, write_mesh
 
 
-def pliant(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def pliant(*arguments: object, cwd: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from pliant.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=timeout, check=False)
 
 
 def test_version_and_help_name_the_commands() -> None:
@@ -97,8 +97,10 @@ def test_objects_writes_a_mesh_that_check_accepts(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_demo_plans_executes_and_reports(tmp_path: Path) -> None:
-    answer = pliant("demo", "--out", tmp_path / "demo", "--hypotheses", "180", "--jobs", "1", "--no-view", "--json")
+    options = ("--hypotheses", "180", "--jobs", "2", "--no-view", "--json")
+    answer = pliant("demo", "--out", tmp_path / "demo", *options, timeout=570)
     assert answer.returncode in (0, 1), answer.stderr
     demo = json.loads(answer.stdout)
     assert demo["plan"]["status"] == "found"

@@ -1,0 +1,104 @@
+"""`pliant plan` as a program sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pliant.cli import run
+from pliant.files import load_plan
+
+pytestmark = pytest.mark.slow
+
+TASK = """
+robot: {{hand: parallel_gripper}}
+object:
+  shape: {{sphere: {{radius: 0.03, edge: 0.009}}}}
+  pose: {{position: [0.5, 0, 0.3]}}
+  mass: 0.12
+  material: {{young: 5.0e+5, poisson: 0.45, friction: 0.6}}
+  limits: {{force: {force}}}
+task: {{lift: 0.05}}
+planner: {{faces: 20, rolls: 4, keep: 2, hypotheses: {hypotheses}}}
+"""
+
+
+def task(folder: Path, force: float = 20.0, hypotheses: int = 24) -> Path:
+    path = folder / "ball.yaml"
+    path.write_text(TASK.format(force=force, hypotheses=hypotheses))
+    return path
+
+
+def test_a_plan_is_found_written_and_described(tmp_path, capsys):
+    out = tmp_path / "made" / "ball.plan"
+    assert run(["plan", str(task(tmp_path)), "--out", str(out), "--jobs", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "found"
+    assert answer["hypotheses"] == 24
+    assert set(answer) >= {"status", "hypotheses", "rejected", "best", "runners_up", "wall_s"}
+    best = answer["best"]
+    assert set(best) >= {"max_force_n", "contacts", "com_shift_m", "joint_range", "arm_path_rad", "fingers", "preshape"}
+    assert set(best["contacts"][0]) >= {"link", "force_n", "normal", "point_m", "radius_m", "pressure_pa"}
+    assert sum(answer["rejected"].values()) + 1 + len(answer["runners_up"]) == 24
+    assert load_plan(out).best.largest_force == pytest.approx(best["max_force_n"])
+    assert run(["check", str(out)]) == 0
+
+
+def test_no_plan_is_an_honest_no_with_advice(tmp_path, capsys):
+    out = tmp_path / "none.plan"
+    assert run(["plan", str(task(tmp_path, force=0.3)), "--out", str(out), "--jobs", "1", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "none"
+    assert answer["best"] is None
+    assert "raise" in answer["advice"]
+    assert load_plan(out).status == "none"
+
+
+def test_a_task_that_is_not_there_is_a_broken_question(tmp_path, capsys):
+    assert run(["plan", str(tmp_path / "nowhere.yaml"), "--json"]) == 2
+    assert "nowhere.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path):
+    out = tmp_path / "ball.plan"
+    command = [sys.executable, "-m", "pliant", "plan", str(task(tmp_path, hypotheses=4000)), "--out", str(out)]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = subprocess.Popen([*command, "--jobs", "2"], stderr=errors, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(_children(process.pid)) < 3:
+            assert process.poll() is None, (tmp_path / "errors").read_text()
+            time.sleep(0.1)
+        children = _children(process.pid)
+        assert len(children) >= 2
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert not out.exists()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and any(_alive(child) for child in children):
+        time.sleep(0.1)
+    assert not [child for child in children if _alive(child)]
+
+
+def _children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text() if Path("/proc").exists() else ""
+    return [int(child) for child in text.split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
