@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from pliant.files import load_plan
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Moment, ObjectSurface, draw_moment, scale_colours
-from pliant.viewer.plan_still import CLOSE
+from pliant.viewer.plan_still import CLOSE, PATCHES
 
 LARGEST = 500_000
 
@@ -29,12 +29,18 @@ def main(plan_file: str, folder: str = "docs/pictures") -> None:
     assert plan.best is not None, "a plan without a grasp has nothing to show"
     surface = ObjectSurface(plan.task.body.mesh, plan.best)
     held = surface.timeline.at(float(surface.timeline.times[0]))
-    for name, by, opacity, distance in (
-        ("ring_held.png", ColourBy.DISPLACEMENT, 0.30, 0.72),
-        ("ring_pressure.png", ColourBy.PRESSURE, 0.16, 0.55),
-    ):
-        look = replace(CLOSE, colour_by=by, hand_opacity=opacity)
-        picture = draw_moment(plan.task, surface, held, look=look, width=900, height=600, distance=distance)
+    for name, look, distance in (("ring_held.png", CLOSE, 0.72), ("ring_pressure.png", PATCHES, 0.5)):
+        by = look.colour_by
+        picture = draw_moment(
+            plan.task,
+            surface,
+            held,
+            look=look,
+            width=900,
+            height=600,
+            distance=distance,
+            face_contact=by is ColourBy.PRESSURE,
+        )
         _save(_legend(picture, surface, by, held), out / name)
     _film(plan, surface, out / "ring_operation.webp")
 

@@ -19,6 +19,7 @@ FLAGS = [
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
+    "--disable-dev-shm-usage",  # containers often have little of it
 ]
 
 
@@ -28,9 +29,12 @@ def plan() -> Plan:
     return made_plan()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium; tests that need it skip, loudly, where there is none."""
+    """A headless Chromium; tests that need it skip, loudly, where there is none.
+
+    No longer than a module: the driver's event loop would be in the way of other tests of the same process.
+    """
     named = os.environ.get("PLIANT_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None or not Path(found).exists():

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import viser
 from browser_eye import Eye, differing
 
 from pliant.errors import InputError
+from pliant.files import shipped_task
 from pliant.planner import Plan, Task
 from pliant.viewer import Viewer
 from pliant.viewer.stage import default_camera
@@ -208,36 +210,73 @@ def test_planning_from_the_page_ends_in_a_new_result_and_a_failure_is_shown(
     assert download.value.path().read_bytes()[:2] == b"PK"
 
 
-def test_a_narrow_window_shows_the_scene_and_does_not_overflow(browser: Any, viewer: Viewer) -> None:
+def test_a_second_narrow_tab_shows_the_same_moment_and_does_not_overflow(
+    browser: Any, fresh: Eye, viewer: Viewer
+) -> None:
     eye = Eye.on(browser, 400, 720)
     eye.page.goto(viewer.address)
     eye.page.locator("canvas").first.wait_for()
+    eye.wait("phase", "squeeze")
     assert eye.page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert len(viewer.server.get_clients()) >= 1
+    assert len(viewer.server.get_clients()) == 2
+    thumb = fresh.page.get_by_role("slider").first
+    thumb.focus()
+    thumb.press("Home")
+    for tab in (fresh, eye):
+        tab.wait("time", "0.00 s")
+    assert eye.complaints == []
     eye.page.close()
 
 
 def test_twenty_reconnects_leave_nothing_behind(fresh: Eye, viewer: Viewer) -> None:
     """Twenty more tabs connect, receive the whole scene and go; files, threads and clients are as before."""
-    connect = """address => new Promise((done, failed) => {
-        const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v1.1.1']);
+    connect = """([address, version]) => new Promise((done, failed) => {
+        const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v' + version]);
         socket.binaryType = 'arraybuffer';
         socket.onmessage = message => { socket.close(); done(message.data.byteLength); };
         socket.onerror = () => failed('refused');
     })"""
+    here = [viewer.address, viser.__version__]
 
     def standing() -> tuple[int, int, int]:
         fresh.page.wait_for_timeout(500)
         return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), len(viewer.server.get_clients())
 
-    fresh.page.evaluate(connect, viewer.address)
+    fresh.page.evaluate(connect, here)
     files, threads, clients = standing()
     for _ in range(20):
-        assert fresh.page.evaluate(connect, viewer.address) > 0
+        assert fresh.page.evaluate(connect, here) > 0
     after = standing()
     assert after[0] <= files + 1
     assert after[1] <= threads + 2  # the pool of the server's callbacks may still grow to its bound
     assert after[2] == clients == 1
+
+
+def test_a_task_without_a_plan_opens_and_shows_its_values(viewer: Viewer, plan: Plan) -> None:
+    """Without a browser: a vessel with liquid, no timeline, and the page's fields say what the file says."""
+    task = shipped_task("bottle")
+    viewer.open_task(task)
+    panel = viewer.panels.task
+    assert not viewer.panels.slider.visible
+    again = panel.read()
+    assert again.body.material == task.body.material
+    assert again.body.limits == task.body.limits
+    assert again.wish == task.wish
+    assert again.options == task.options
+    assert again.body.mass == pytest.approx(task.body.mass)
+    for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
+        task = shipped_task(other)
+        viewer.open_task(task)
+        again = panel.read()
+        assert (again.body.material, again.body.limits, again.wish, again.options) == (
+            task.body.material,
+            task.body.limits,
+            task.wish,
+            task.options,
+        )
+        assert again.assembly.name == task.assembly.name
+    viewer.open_plan(plan)
+    assert viewer.panels.slider.visible
 
 
 def test_a_broken_task_is_explained(viewer: Viewer, plan: Plan) -> None:

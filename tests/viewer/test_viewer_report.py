@@ -15,9 +15,10 @@ from made_plan import without_grasp
 from PIL import Image
 
 from pliant.cli import run
-from pliant.files import save_plan
+from pliant.control import RunRecorder
+from pliant.files import save_plan, save_run
 from pliant.planner import Plan
-from pliant.viewer import Measured, grasp_figures, report_html
+from pliant.viewer import Measured, grasp_figures, measured_run, report_html
 from pliant.viewer.words import summary, table
 
 
@@ -73,6 +74,29 @@ def test_the_summary_says_the_numbers_of_the_plan(plan: Plan) -> None:
     assert f"{best.largest_force:.2f} N" in words
     assert f"{100 * best.largest_force / 15:.0f} % of the permitted 15 N" in words
     assert f"{len(plan.hypotheses)} hypotheses" in words
+
+
+def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path) -> None:
+    joints = plan.task.assembly.robot.joint_names
+    recorder = RunRecorder(joints, ("finger_1_distal", "thumb_distal", "thumb_distal:2"))
+    for k in range(11):
+        recorder.append(
+            {
+                "time": 10.0 + k,
+                "plan_time": 0.5 * k,
+                "phase": 0,
+                "force_measured": [0.1 * k, 0.2 * k, 0.3 * k],
+                "q_measured": np.full(len(joints), 0.01 * k),
+            }
+        )
+    save_run(recorder.log(), tmp_path / "ring.run")
+    measured = measured_run(tmp_path / "ring.run", plan)
+    np.testing.assert_allclose(measured.times, 0.5 * np.arange(11))
+    np.testing.assert_allclose(measured.forces["finger_1"], 0.1 * np.arange(11))
+    np.testing.assert_allclose(measured.forces["thumb"], 0.5 * np.arange(11))  # both regions of the thumb
+    np.testing.assert_allclose(measured.joints[joints[0]], 0.01 * np.arange(11))
+    assert measured.torques == {}  # nothing was measured
+    assert "thumb measured" in grasp_figures(plan.task, plan.grasps[0], measured)["forces"]
 
 
 def test_measured_curves_are_drawn_beside_the_planned_ones(plan: Plan) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pliant.errors import OptionError, Problem
 from pliant.planner import Plan, PlannedGrasp, Task
@@ -22,6 +25,8 @@ from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
 
 __all__ = ["Planning", "Viewer", "start_server", "stop_server"]
 
+NARROW = 640
+"""Below this width of the scene [pixels] the panel lies over it instead of beside it."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -52,6 +57,7 @@ class Viewer:
         self.stage: Stage | None = None
         self.player = Player(self._play_to)
         self.panels = Panels(self)
+        self.server.on_client_connect(self._aim)
 
     # -- what is open --------------------------------------------------------------------------------------------
 
@@ -80,9 +86,28 @@ class Viewer:
             self.server.initial_camera.fov = FIELD_OF_VIEW
             if not first:
                 for client in self.server.get_clients().values():
-                    client.camera.position, client.camera.look_at = eye, target
+                    self._aim(client, everyone=True)
             self.show_rank(0)
             self.panels.opened()
+
+    def _aim(self, client: Any, *, everyone: bool = False) -> None:
+        """Point a tab's camera. In a narrow window the panel covers the lower half: the object moves into the upper.
+
+        Args:
+            everyone: wide windows too; a new one already has the camera that the page opens with.
+        """
+        narrow = client.camera.image_width < NARROW
+        if self.task is None or not (narrow or everyone):
+            return
+        eye, target = default_camera(self.task)
+        if narrow:
+            away = 1.7 * (eye - target)
+            target = target - [0.0, 0.0, 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW)]
+            eye = target + away
+        with warnings.catch_warnings():
+            # A tab may close at this very moment; that is no news for anybody.
+            warnings.simplefilter("ignore", UserWarning)
+            client.camera.position, client.camera.look_at = eye, target
 
     @property
     def grasp(self) -> PlannedGrasp | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +43,15 @@ def measured_run(path: str | Path, plan: Plan) -> Measured:
         path: the run log.
         plan: the plan that was run; it knows which finger a contact's link belongs to.
     """
-    import pliant.files
+    from pliant.files import load_run
 
-    log: Any = pliant.files.load_run(path)
+    log = load_run(path)
     fingers = {c.link: c.finger or "palm" for g in plan.grasps for state in g.states for c in state.contacts}
     times = np.asarray(log["plan_time"] if np.isfinite(log["plan_time"]).any() else log["time"], dtype=np.float64)
     order = np.flatnonzero(np.isfinite(times))
     forces: dict[str, Floats] = {}
     for k, name in enumerate(log.contacts):
-        link = next((link for link in fingers if name.startswith(link)), name)
+        link = name.split(":")[0]  # a second region of a link is called link:2
         finger = fingers.get(link, link)
         values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
         forces[finger] = forces.get(finger, np.zeros(len(order))) + values

@@ -16,7 +16,9 @@ _FLOAT, _USHORT, _UINT = 5126, 5123, 5125
 _TRIANGLES = 4
 
 
-def glb_bytes(vertices: ArrayLike, faces: ArrayLike, colours: ArrayLike, *, roughness: float = 0.55) -> bytes:
+def glb_bytes(
+    vertices: ArrayLike, faces: ArrayLike, colours: ArrayLike, *, roughness: float = 0.55, opacity: float = 1.0
+) -> bytes:
     """The file's content.
 
     Args:
@@ -24,7 +26,13 @@ def glb_bytes(vertices: ArrayLike, faces: ArrayLike, colours: ArrayLike, *, roug
         faces: m x 3.
         colours: n x 3, sRGB 0..1; the file wants linear light.
         roughness: of the surface, 0 mirror .. 1 chalk.
+        opacity: below 1 what lies behind is seen through it.
     """
+    look: dict[str, object] = {"metallicFactor": 0.0, "roughnessFactor": roughness}
+    material: dict[str, object] = {"pbrMetallicRoughness": look, "doubleSided": True}
+    if opacity < 1.0:
+        look["baseColorFactor"] = [1.0, 1.0, 1.0, opacity]
+        material["alphaMode"] = "BLEND"
     v = np.ascontiguousarray(vertices, dtype="<f4")
     small = len(v) < 65536
     f = np.ascontiguousarray(faces, dtype="<u2" if small else "<u4")
@@ -49,9 +57,7 @@ def glb_bytes(vertices: ArrayLike, faces: ArrayLike, colours: ArrayLike, *, roug
                 ]
             }
         ],
-        "materials": [
-            {"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": roughness}, "doubleSided": True}
-        ],
+        "materials": [material],
         "buffers": [{"byteLength": offset}],
         "bufferViews": views,
         "accessors": [

@@ -45,12 +45,12 @@ def hand_links(assembly: Assembly) -> tuple[str, ...]:
 
 
 def ghost_mesh(assembly: Assembly, hypothesis: Hypothesis, T_world_object: pin.SE3, q: Floats | None = None) -> Mesh:
-    """The hand alone where a hypothesis puts it, in world coordinates; open, or with the fingers of ``q``."""
+    """The hand alone where a hypothesis puts it, in world coordinates; as it arrives, or with the fingers of ``q``."""
     assert assembly.hand is not None
     robot = assembly.robot
     if q is None:
         preshape = next(p for p in assembly.hand.preshapes if p.name == hypothesis.preshape)
-        q = assembly.preshaped(assembly.q_home, preshape)
+        q = assembly.preshaped(assembly.q_home, preshape, hypothesis.opening)
     names = [name for name in hand_links(assembly) if robot.urdf.link(name).visuals]
     palm, *poses = robot.poses([PALM_FRAME, *names], q)
     T_world_palm = T_world_object * hypothesis.T_object_palm

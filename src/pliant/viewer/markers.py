@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pliant.objects import Body, Mesh, clip_below
 from pliant.planner import PlannedContact, PlannedGrasp
-from pliant.viewer.timeline import Moment
+from pliant.viewer.timeline import Moment, Timeline
 
-__all__ = ["ForceArrow", "arrow_scale", "cone_mesh", "force_arrows", "liquid_face", "weight_arrow"]
+__all__ = ["ForceArrow", "arrow_scale", "cone_mesh", "force_arrows", "liquid_at", "liquid_face", "weight_arrow"]
 
 Floats = NDArray[np.float64]
 
@@ -83,6 +83,20 @@ def cone_mesh(friction: float, height: float, *, sides: int = 40) -> Mesh:
     k = np.arange(sides)
     faces = np.column_stack([np.zeros(sides, dtype=int), 1 + (k + 1) % sides, 1 + k])
     return Mesh(np.vstack([np.zeros(3), rim]), faces, "cone")
+
+
+def liquid_at(body: Body, timeline: Timeline | None, moment: Moment | None, T_world_object: pin.SE3) -> Mesh | None:
+    """The liquid's surface at a moment, in the deformed vessel and at the plan's level; None for a solid."""
+    if body.liquid is None:
+        return None
+    vertices, level = body.mesh.vertices, None
+    if timeline is not None and moment is not None and moment.state is not None:
+        vertices = vertices + timeline.displacement(moment)
+        level = moment.state.liquid_level
+        if level is not None:
+            # Between two states the level goes along with the vessel.
+            level += float(T_world_object.translation[2] - moment.state.T_world_object.translation[2])
+    return liquid_face(body, vertices, T_world_object, level)
 
 
 def liquid_face(body: Body, vertices: Floats, T_world_object: pin.SE3, level: float | None = None) -> Mesh | None:

@@ -39,7 +39,7 @@ STYLE = (
     ".pliant-text{font-size:13px;line-height:1.45}"
     ".pliant-error{color:#b3261e;font-weight:600;white-space:pre-wrap}</style>"
 )
-SPEEDS = {"1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
+SPEEDS = {"1/10": 0.1, "1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
 MOST_BUTTONS = 12
 ALL_STAGES = "all stages"
 NOTHING = "none"
@@ -72,10 +72,10 @@ class Panels:
             self._pads_tab = self.gui.add_folder("What the tactile arrays feel")
         with tabs.add_tab("Task"):
             self.task = TaskPanel(viewer)
-        legend = self.gui.add_panel()
-        with legend.add_tab("Colours"):
+        self._legend_panel = self.gui.add_panel()
+        with self._legend_panel.add_tab("Colours"):
             self.legend = self.gui.add_html("")
-        legend.float(x=14, y=-14, width=250)
+        self._legend_panel.float(x=14, y=-14, width=250)
         self._buttons: list[Any] = []
         self._filter: Any = None
         self._rejected: Any = None
@@ -196,10 +196,10 @@ class Panels:
         """Another task or plan is open."""
         viewer = self.viewer
         if viewer.plan is not None:
-            sentences = summary(viewer.plan)[:2]
+            sentences = summary(viewer.plan)[: 1 if viewer.plan.grasps else 3]
         else:
             assert viewer.task is not None
-            sentences = [f"{viewer.task.assembly.name}: not planned yet. Change the task below and press Plan."]
+            sentences = [f"{viewer.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
         text = " ".join(escape(sentence) for sentence in sentences)
         self.summary.content = f'{STYLE}<div class="pliant-page pliant-text" data-pliant="summary">{text}</div>'
         self._hypotheses()
@@ -209,8 +209,8 @@ class Panels:
     def ranked(self) -> None:
         """Another grasp is shown."""
         duration = self.viewer.player.duration
-        self.slider.max = max(duration, 0.01)
-        self.slider.disabled = self.play.disabled = duration == 0.0
+        self.slider.max = max(round(duration, 2), 0.01)
+        self.slider.visible = self.play.visible = self.speed.visible = duration > 0.0
         for k, button in enumerate(self._buttons[:MOST_BUTTONS]):
             if hasattr(button, "color") and self.viewer.plan is not None and k < len(self.viewer.plan.grasps):
                 button.color = (20, 90, 160) if k == self.viewer.rank else (150, 160, 172)
@@ -225,7 +225,8 @@ class Panels:
             by = stage.look.colour_by
             name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
             bar = colour_bar(stage.surface.top(by), title=name, unit=by.unit)
-        self.legend.content = bar or '<div class="pliant-page pliant-text">plain colour</div>'
+        self.legend.content = bar
+        self._legend_panel.visible = bool(bar)
 
     def timed(self, *, every: bool) -> None:
         """Another moment is shown; plots and pads only now and then while playing."""

@@ -9,21 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.objects import Mesh
-from pliant.planner import Plan, PlannedGrasp, Task
+from pliant.planner import Plan, Task
 from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
-from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_face, weight_arrow
-from pliant.viewer.stage import LIQUID, Look, default_camera
+from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_at, weight_arrow
+from pliant.viewer.stage import LIQUID, VESSEL_OPACITY, Look, default_camera
 from pliant.viewer.still import look_at, render, save_png
 from pliant.viewer.surface import ColourBy, ObjectSurface
-from pliant.viewer.timeline import Moment
+from pliant.viewer.timeline import Moment, Timeline
 
 __all__ = ["draw_moment", "moment_drawables", "save_stills"]
 
 WOOD = (0.60, 0.56, 0.50)
 """The page's table colour under the stills' stronger lamp."""
 CLOSE = Look(hand_opacity=0.28, arm=True)
+PATCHES = Look(colour_by=ColourBy.PRESSURE, hand_opacity=0.07, arm=False, forces=False, cones=False)
+"""Nothing in front of the contact patches."""
 
 
 def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: Look = CLOSE) -> list[Drawable]:
@@ -40,14 +42,14 @@ def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: L
     colours = surface.colours(moment, look.colour_by)
     thing = Mesh(vertices, surface.faces).transformed(moment.T_world_object)
     vessel = task.body.liquid is not None
-    items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=0.55 if vessel else 1.0))
+    items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=VESSEL_OPACITY if vessel else 1.0))
     items += [Drawable(_tiled(mesh), WOOD, "scene", gloss=0.05) for mesh in task.scene]
-    return [*items, *_marks(task, surface.timeline.grasp, moment, look)]
+    return [*items, *_marks(task, surface.timeline, moment, look)]
 
 
-def _marks(task: Task, grasp: PlannedGrasp, moment: Moment, look: Look) -> list[Drawable]:
+def _marks(task: Task, timeline: Timeline, moment: Moment, look: Look) -> list[Drawable]:
     size = float(task.body.mesh.extents.max())
-    scale = arrow_scale(grasp, task.body.mesh)
+    scale = arrow_scale(timeline.grasp, task.body.mesh)
     items: list[Drawable] = []
     if look.forces:
         weight = weight_arrow(moment, scale, 9.80665 * task.body.mass)
@@ -62,11 +64,9 @@ def _marks(task: Task, grasp: PlannedGrasp, moment: Moment, look: Look) -> list[
             items.append(Drawable(cone.transformed(T), ARROW, "cone", gloss=0.0, opacity=0.16))
     if look.centres and moment.state is not None:
         items.append(ball(centre_of_mass(moment), radius=0.035 * size, colour=CENTRE))
-    if task.body.liquid is not None:
-        vertices = task.body.mesh.vertices
-        face = liquid_face(task.body, vertices, moment.T_world_object)
-        if face is not None:
-            items.append(Drawable(face, LIQUID, "liquid", gloss=0.4))
+    face = liquid_at(task.body, timeline, moment, moment.T_world_object)
+    if face is not None:
+        items.append(Drawable(face, LIQUID, "liquid", gloss=0.4))
     return items
 
 
@@ -88,16 +88,25 @@ def draw_moment(
     width: int = 960,
     height: int = 640,
     distance: float = 1.0,
+    face_contact: bool = False,
 ) -> NDArray[np.uint8]:
     """The picture of one moment.
 
     Args:
         distance: of the camera, 1 for the object with its fingers, larger for more of the arm.
+        face_contact: look at the strongest contact instead of from the usual side.
     """
-    eye, target = default_camera(task)
-    start = task.T_world_object.translation
-    target = target + (moment.T_world_object.translation - start)
-    eye = target + distance * (eye - default_camera(task)[1])
+    outwards = None
+    if face_contact and moment.contacts:
+        strongest = max(moment.contacts, key=lambda contact: contact.normal_force)
+        outwards = -(moment.T_world_object * strongest.T_object_contact).rotation[:, 2]
+    eye, target = default_camera(task, outwards=outwards)
+    away = distance * (eye - target)
+    centre = task.body.mesh.bounds.mean(axis=0)
+    # From nearby the hand's room above the object is not needed.
+    above = min(distance**2, 1.0) * (target - task.T_world_object.act(centre))
+    target = moment.T_world_object.act(centre) + above
+    eye = target + away
     items = moment_drawables(task, surface, moment, look)
     return render(items, look_at(eye, target, field_of_view_deg=34.0), width=width, height=height, ground=0.0)
 
@@ -112,12 +121,21 @@ def save_stills(plan: Plan, folder: str | Path, *, width: int = 960, height: int
     shots = {
         "start": (timeline.at(0.0), replace(CLOSE, hand_opacity=1.0), 4.0),
         "held_displacement": (held, CLOSE, 0.8),
-        "held_pressure": (held, replace(CLOSE, colour_by=ColourBy.PRESSURE, hand_opacity=0.16), 0.6),
+        "held_pressure": (held, PATCHES, 0.55),
         "end": (end, replace(CLOSE, hand_opacity=1.0, cones=False), 1.15),
     }
     return [
         save_png(
-            draw_moment(plan.task, surface, moment, look=look, width=width, height=height, distance=distance),
+            draw_moment(
+                plan.task,
+                surface,
+                moment,
+                look=look,
+                width=width,
+                height=height,
+                distance=distance,
+                face_contact=look.colour_by is ColourBy.PRESSURE,
+            ),
             Path(folder) / f"{name}.png",
         )
         for name, (moment, look, distance) in shots.items()

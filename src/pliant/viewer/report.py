@@ -17,7 +17,7 @@ from pliant.planner import Plan, PlanStatus
 from pliant.viewer.curves import Measured, grasp_figures
 from pliant.viewer.felt import felt_image
 from pliant.viewer.figures import colour_bar
-from pliant.viewer.plan_still import CLOSE, draw_moment
+from pliant.viewer.plan_still import CLOSE, PATCHES, draw_moment
 from pliant.viewer.recording_scene import scene_html
 from pliant.viewer.surface import ColourBy, ObjectSurface
 from pliant.viewer.words import (
@@ -35,14 +35,20 @@ from pliant.viewer.words import (
 __all__ = ["report_html", "write_report"]
 
 MOST_ROWS = 2000
+HOW_TO_READ = (
+    "Drag to turn, scroll to come nearer, space to pause. Red arrows: contact forces on the object, ending where they "
+    "act; red cones: the forces that friction allows; purple: the weight; orange ball: the centre of mass. The "
+    "object's colour is its displacement, as in the pictures below."
+)
 STYLE = """
 :root{color-scheme:light}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;color:#1b2330;background:#f4f6f8;margin:0}
 main{max-width:1080px;margin:0 auto;padding:24px 20px 60px}
-h1{font-size:26px;margin:8px 0 2px} h2{font-size:19px;margin:34px 0 10px}
+h1{font-size:26px;margin:8px 0 2px;overflow-wrap:anywhere} h2{font-size:19px;margin:34px 0 10px}
 .sub{color:#5b6676;margin:0 0 14px} p{max-width:75ch}
-.card{background:#fff;border:1px solid #dde2e8;border-radius:8px;padding:14px 16px;margin:12px 0;overflow-x:auto}
-.grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(300px,1fr))}
+.card{background:#fff;border:1px solid #dde2e8;border-radius:8px;padding:14px 16px;margin:12px 0}
+.card{overflow-x:auto;min-width:0}
+.grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr))}
 .facts{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));margin:14px 0}
 .fact{background:#fff;border:1px solid #dde2e8;border-radius:8px;padding:10px 14px}
 .fact b{display:block;font-size:21px;font-variant-numeric:tabular-nums}.fact span{color:#5b6676;font-size:13px}
@@ -55,7 +61,8 @@ td{padding:4px 8px;border-bottom:1px solid #e4e8ec;vertical-align:top}
 td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 pre{font-size:12.5px;overflow-x:auto;white-space:pre-wrap} summary{cursor:pointer;font-weight:600}
 .plots{grid-template-columns:repeat(auto-fit,minmax(430px,1fr))} .no{color:#b3261e} .bar{max-width:300px}
-@media (max-width:640px){.plots{grid-template-columns:1fr} main{padding:12px 10px 40px} iframe{height:420px}}
+@media (max-width:640px){.plots,.grid{grid-template-columns:minmax(0,1fr)} main{padding:12px 10px 40px}}
+@media (max-width:640px){iframe{height:420px}}
 @media print{body{background:#fff} iframe{display:none} details{display:block}}
 """
 
@@ -93,7 +100,7 @@ def report_html(
     film = scene_html(plan.task, plan.best, replace(CLOSE, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
-    parts.append('<h2>The operation</h2><div class="card">' + _frame(film) + "</div>")
+    parts.append(_section("The operation", _frame(film) + f"<figcaption>{HOW_TO_READ}</figcaption>"))
     if plan.best is not None:
         parts.append(_grasp_parts(plan, measured, say))
         parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
@@ -117,14 +124,21 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
     end = surface.timeline.at(surface.timeline.duration)
     shots = (
         ("held, coloured by displacement", held, CLOSE, 0.8, ColourBy.DISPLACEMENT),
-        ("held, coloured by contact pressure", held, replace(CLOSE, hand_opacity=0.16), 0.62, ColourBy.PRESSURE),
+        ("held, coloured by contact pressure", held, PATCHES, 0.55, ColourBy.PRESSURE),
         ("at the end of the wish", end, replace(CLOSE, hand_opacity=1.0, cones=False), 1.1, ColourBy.DISPLACEMENT),
     )
     figures = []
     for k, (caption, moment, look, distance, by) in enumerate(shots):
         say("drawing", 0.3 + 0.18 * k)
         picture = draw_moment(
-            task, surface, moment, look=replace(look, colour_by=by), width=720, height=480, distance=distance
+            task,
+            surface,
+            moment,
+            look=replace(look, colour_by=by),
+            width=720,
+            height=480,
+            distance=distance,
+            face_contact=by is ColourBy.PRESSURE,
         )
         name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
         bar = f'<div class="bar">{colour_bar(surface.top(by), title=name, unit=by.unit)}</div>'

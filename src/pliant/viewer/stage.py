@@ -26,7 +26,7 @@ from pliant.viewer.markers import (
     centre_of_mass,
     cone_mesh,
     force_arrows,
-    liquid_face,
+    liquid_at,
     weight_arrow,
 )
 from pliant.viewer.surface import PLAIN, ColourBy, ObjectSurface
@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 
 TABLE = (0.80, 0.75, 0.67)
 LIQUID = (0.25, 0.55, 0.85)
+VESSEL_OPACITY = 0.6
 FIELD_OF_VIEW = 0.6
 """Vertical, of the default camera [rad]."""
 
@@ -64,13 +65,23 @@ class Look:
     labels: bool = True
 
 
-def default_camera(task: Task) -> tuple[Floats, Floats]:
-    """Where to stand and what to look at [m]: the object from the robot's side, a little from above."""
+def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Floats, Floats]:
+    """Where to stand and what to look at [m]: the object from the robot's side, a little from above.
+
+    Args:
+        outwards: look at the side of the object that faces this way instead (world axes; its height does not count).
+    """
     size = float(task.body.mesh.extents.max())
     target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
     target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.wish.lift])
+    aside = np.array([0.62, -0.66])
+    if outwards is not None and np.linalg.norm(outwards[:2]) > 1e-6:
+        # A little beside the direction itself, so that arrows are not seen end on.
+        x, y = outwards[:2] / np.linalg.norm(outwards[:2])
+        turn = np.radians(28.0)
+        aside = 0.9 * np.array([np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x])
     reach = 5.2 * max(size, 0.08)
-    return target + reach * np.array([0.62, -0.66, 0.36]), target
+    return target + reach * np.array([aside[0], aside[1], 0.36]), target
 
 
 class Stage:
@@ -199,9 +210,10 @@ class Stage:
         """New shapes first, hidden; the old ones go when the new ones are there."""
         old, generation = self._shapes, next(self._generation)
         fresh: list[tuple[float, Any]] = []
+        opacity = 1.0 if self.task.body.liquid is None else VESSEL_OPACITY
         if self.surface is None:
             mesh = self.task.body.mesh
-            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)))
+            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)), opacity=opacity)
             fresh.append((0.0, self.scene.add_glb(f"/object/shape_{generation}_0", data)))
         else:
             timeline = self.surface.timeline
@@ -211,6 +223,7 @@ class Stage:
                     self.surface.vertices(moment, exaggerate=self.look.exaggerate),
                     self.surface.faces,
                     self.surface.colours(moment, self.look.colour_by),
+                    opacity=opacity,
                 )
                 name = f"/object/shape_{generation}_{k}"
                 fresh.append((time, self.scene.add_glb(name, data, visible=False)))
@@ -283,17 +296,7 @@ class Stage:
             now.position = centre_of_mass(moment)
 
     def _show_liquid(self, moment: Moment | None, T_world_object: pin.SE3) -> None:
-        body = self.task.body
-        if body.liquid is None:
-            return
-        vertices = body.mesh.vertices
-        level = None
-        if moment is not None and self.surface is not None and moment.state is not None:
-            vertices = vertices + self.surface.timeline.displacement(moment)
-            level = moment.state.liquid_level
-            if level is not None:
-                level += float(T_world_object.translation[2] - moment.state.T_world_object.translation[2])
-        face = liquid_face(body, vertices, T_world_object, level)
+        face = liquid_at(self.task.body, self.timeline, moment, T_world_object)
         if face is not None:
             self._liquid = self.scene.add_mesh_simple(
                 "/liquid", face.vertices, face.faces, color=_bytes(LIQUID), opacity=0.75, side="double"

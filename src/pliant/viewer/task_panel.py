@@ -85,6 +85,7 @@ class TaskPanel:
         with gui.add_folder("Search"):
             add["planner", "faces"] = gui.add_number("Directions", 60, min=4, step=1)
             add["planner", "rolls"] = gui.add_number("Rolls", 8, min=1, step=1)
+            add["planner", "hypotheses"] = gui.add_number("At most", 1500, min=1, step=100)
             add["planner", "keep"] = gui.add_number("Keep", 5, min=1, step=1)
             self.seed = gui.add_number("Seed", 0, min=0, step=1)
         self.plan_button = gui.add_button("Plan", color=(20, 90, 160))
@@ -104,22 +105,25 @@ class TaskPanel:
         """Show the values of the task that is open now."""
         task = self.viewer.task
         assert task is not None
-        fields = yaml.safe_load(task.source) if task.source else {}
-        for path, handle in self._inputs.items():
-            value = _pick(fields, path)
-            if path == ("robot", "hand") and value is not None and value not in handle.options:
-                handle.options = (*handle.options, value)
-            if path[-1] == "translate":
-                handle.value = tuple(1e3 * float(v) for v in value or (0.0, 0.0, 0.0))
-            elif path == ("axis",):
-                handle.value = tuple(map(float, _pick(fields, ("task", "move", "rotate", "axis")) or (0.0, 0.0, 1.0)))
-            elif path == ("angle",):
-                handle.value = float(_pick(fields, ("task", "move", "rotate", "angle_deg")) or 0.0)
-            elif value is not None:
-                handle.value = type(handle.value)(_FACTORS.get(path[-1], 1) * value) if path != _HAND else value
-            elif path[1:2] == ("limits",):
-                handle.value = 0.0
         self.save_plan.disabled = self.viewer.plan is None
+        fields = _with_defaults(task.source)
+        self.plan_button.disabled = self.save_task.disabled = fields is None
+        if fields is None:
+            self._say("this plan carries no task file that can be read, so the task cannot be changed here")
+            return
+        for path, handle in self._inputs.items():
+            value = _pick(fields, _PLACES.get(path, path))
+            if path == _HAND and value not in handle.options:
+                handle.options = (*handle.options, value)
+            if path == ("axis",):
+                handle.value = tuple(map(float, value or (0.0, 0.0, 1.0)))
+            elif path[-1] == "translate":
+                handle.value = tuple(1e3 * float(v) for v in value)
+            elif isinstance(handle.value, str):
+                handle.value = value
+            else:
+                handle.value = type(handle.value)(_FACTORS.get(path[-1], 1.0) * (value or 0.0))
+        self._inputs["object", "material", "density"].disabled = not self._has_density()
 
     def changes(self) -> dict[tuple[str, ...], Any]:
         """What the page says, in the task file's units."""
@@ -137,13 +141,15 @@ class TaskPanel:
                 out[path] = int(value)
             else:
                 out[path] = value
-        task = self.viewer.task
-        has_density = task is not None and task.body.material.density is not None
-        if not has_density:
+        if not self._has_density():
             out.pop(("object", "material", "density"), None)
         rotate = ("task", "move", "rotate")
         out[rotate] = {"axis": [float(v) for v in axis], "angle_deg": float(angle)} if angle else None
         return out
+
+    def _has_density(self) -> bool:
+        """Whether the object's weight comes from a density; else it is given, or the wall's is neglected."""
+        return self.viewer.task is not None and self.viewer.task.body.material.density is not None
 
     def text(self) -> str:
         """The task file that the page stands for."""
@@ -241,8 +247,24 @@ def plan_bytes(plan: Plan) -> tuple[str, bytes]:
 
 
 _HAND = ("robot", "hand")
+_PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("axis",): ("task", "move", "rotate", "axis"),
+    ("angle",): ("task", "move", "rotate", "angle_deg"),
+}
+"""Where values of the page that are no fields by themselves stand in the file."""
 _FACTORS = {"young": 1e-3, "pressure": 1e-3, "lift": 1e3}
 """Page units per file unit: kPa and mm."""
+
+
+def _with_defaults(source: str) -> dict[str, Any] | None:
+    """All fields of a task file, those that were left out included; None where there is no such file."""
+    from pliant.documents import parse_document
+    from pliant.files import TaskFile
+
+    try:
+        return parse_document(yaml.safe_load(source), TaskFile, source="task").model_dump(mode="json")
+    except (InputError, yaml.YAMLError):
+        return None
 
 
 def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:

@@ -1,0 +1,59 @@
+"""The commands `view` and `report`: what they start, and how they answer wrong questions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from pliant.cli import run
+from pliant.files import load_plan, save_plan
+from pliant.planner import Plan
+from pliant.viewer import Viewer
+
+
+@pytest.mark.slow
+def test_view_serves_this_machine_until_interrupted(plan: Plan, tmp_path: Path) -> None:
+    save_plan(plan, tmp_path / "ring.plan")
+    code = "from pliant.cli import main; main()"
+    command = [sys.executable, "-c", code, "view", "ring.plan", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[0]
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(address, timeout=30) as page:
+            assert b"<html" in page.read(2000).lower()
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert process.returncode == 0
+    assert rest == ""
+    assert os.listdir(tmp_path) == ["ring.plan"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("command", [["view", "no_such.plan"], ["report", "no_such.plan", "--out", "x.html"]])
+def test_a_missing_file_is_named(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(command) == 2
+    assert "no_such.plan" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.performance
+def test_a_plan_is_on_the_page_within_two_seconds_of_cpu(plan: Plan, tmp_path: Path) -> None:
+    """Reading, preparing and sending; of the three seconds to the first picture the browser has the third."""
+    file = save_plan(plan, tmp_path / "ring.plan")
+    spent = []
+    for _ in range(2):
+        start = time.process_time()
+        with Viewer(port=0) as viewer:
+            viewer.open_plan(load_plan(file))
+            spent.append(time.process_time() - start)
+    assert min(spent) < 2.0
