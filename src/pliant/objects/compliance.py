@@ -21,7 +21,7 @@ __all__ = ["Compliance", "Wall", "prepare_compliance"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 5
+_FORMAT = 6
 _VERTICES = 520
 """Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
 _MOST_VERTICES = 1200

@@ -32,7 +32,7 @@ __all__ = ["gas_stiffness", "prepare_shell", "with_contents"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 2
+_FORMAT = 3
 _CORNERS = 600
 _DIVISIONS = 3
 _THICK = 0.25
