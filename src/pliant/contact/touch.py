@@ -71,7 +71,7 @@ def first_touch(
             break
         # the clearance may be a little too large next to a touch: leave a hair
         step = 0.98 * gap / speed
-        if before is not None and before[1] < _CLOSE * gap:
+        if before is not None and gap < before[1] < _CLOSE * gap:
             # as fast as it last closed in, if that is safe too: a smaller hair
             step = max(step, 0.998 * min(gap * (at - before[0]) / (before[1] - gap), gap / speed))
         before = (at, gap)
