@@ -1,21 +1,18 @@
 """How right and how fast are contact forces? Ours beside peers on the same bodies, in one run.
 
-    python benchmarks/contact.py [--vertices 400 1500] [--quick] [--out out/benchmarks/contact.json]
+    python benchmarks/contact.py [--vertices 400 1500 6000] [--quick] [--out out/benchmarks/contact.json]
 
 Errors are of the normal force, in per cent of a fine finite-element answer (truth table and ``reference_fem``,
-E = 0.5 MPa, nu = 0.45) or of the closed form. Peers: the plain half-space; the matrix of the thesis as printed,
-with the length
-sqrt(S) in its self term and a plain inverse.
+E = 0.5 MPa, nu = 0.45) or of the closed form. Peers: the plain half-space; the matrix of the thesis as printed, with
+the length sqrt(S) in its self term and a plain inverse; a soft-body simulator (MuJoCo flex) on the ball between plates.
+The run of a release is kept in ``benchmarks/record/contact.json``.
 Times are CPU time of this process, the least of the repeats.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import resource
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +21,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import trimesh
+from contact_simulator import FEM, simulated
+from record import about, write
 
 from pliant.contact import (
     PadSurface,
@@ -183,6 +182,20 @@ def error_table(counts: list[int], cases: dict[str, Any]) -> list[dict[str, Any]
     return rows
 
 
+def simulator_rows() -> list[dict[str, Any]]:
+    """The ball between plates in the simulator; its plates give a little, so to the depth with Hertz's exponent."""
+    rows = []
+    for depth, truth in FEM.items():
+        start = time.process_time()
+        reached, value = simulated(depth * 1e-3)
+        seconds = time.process_time() - start
+        value *= (depth * 1e-3 / reached) ** 1.5
+        row = {"case": "ball, plates", "depth_mm": depth, "force_n": truth}
+        rows.append(row | {"flex_error_percent": 100 * (value / truth - 1), "cpu_s": seconds})
+        print(f"{'ball, plates: MuJoCo flex':28s} {'':6s} {depth:5.2f} {truth:9.5f}  {100 * (value / truth - 1):+8.2f}")
+    return rows
+
+
 def least(work: Callable[[], Any], repeats: int) -> float:
     work()
     best = np.inf
@@ -225,7 +238,7 @@ def timings(repeats: int = 20) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vertices", type=int, nargs="+", default=[400, 1500])
+    parser.add_argument("--vertices", type=int, nargs="+", default=[400, 1500, 6000])
     parser.add_argument("--quick", action="store_true", help="only the ball, and times")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/contact.json"))
     options = parser.parse_args()
@@ -236,17 +249,11 @@ def main() -> None:
     rows = error_table(options.vertices, cases)
     if not options.quick:
         rows += error_table(options.vertices[-1:], OTHERS)
+    flex = simulator_rows()
     speed = timings()
     for name, value in speed.items():
         print(f"{name:28s} {value:10.3f}")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    facts = {
-        "commit": commit,
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-    }
-    options.out.write_text(json.dumps({**facts, "errors": rows, "times": speed}, indent=1))
+    write(options.out, {**about("numba", "mujoco"), "errors": rows, "simulator": flex, "times": speed})
 
 
 if __name__ == "__main__":

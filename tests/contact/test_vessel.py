@@ -4,11 +4,21 @@ from functools import cache
 
 import numpy as np
 import pytest
+import trimesh
 from contact_bodies import pose_along
 
-from pliant.contact import ContactStatus, PadSurface, PlaneSurface, PreparedObject, SphereSurface, press, settle
+from pliant.contact import (
+    ContactStatus,
+    PadSurface,
+    PlaneSurface,
+    PreparedObject,
+    SphereSurface,
+    press,
+    settle,
+    solve_contacts,
+)
 from pliant.errors import LiquidError, OptionError
-from pliant.objects import Liquid, make_shape, mesh_volume
+from pliant.objects import Liquid, Mesh, make_shape, mesh_volume
 from pliant.objects.compliance import Compliance
 from pliant.objects.shell import gas_stiffness, prepare_shell, with_contents
 
@@ -199,3 +209,25 @@ def test_a_can_between_plates_gets_an_answer_with_a_warning_never_a_silent_one()
         result = press(can, pads, [((0.03, 0, 0), None), ((-0.03, 0, 0), None)], depth)
         assert all(np.isfinite(region.normal_force) for region in result.state.regions)
         assert any("rough" in warning for warning in result.warnings)
+
+
+@pytest.mark.slow
+def test_a_can_between_plates_with_sharp_edges_stays_and_pushes_back_more_the_larger_they_are():
+    can = PreparedObject.of(make_shape("cylinder"), young=2e9, poisson=0.4, wall=WALL, edge=0.012)
+    x = np.array([1.0, 0.0, 0.0])
+    forces = []
+    for size in (0.004, 0.008, 0.016, 0.04):
+        plate = trimesh.creation.box((size, size, 0.01))
+        pad = PadSurface.of(Mesh(plate.vertices, plate.faces), name="plate")
+        row = []
+        for depth in (2e-5, 1e-4, 4e-4):
+            state = solve_contacts(can, [pad, pad], [pose_along(-s * x, s * x * (0.035 - depth)) for s in (1, -1)])
+            assert state.status is ContactStatus.SETTLED
+            assert any("rough" in warning for warning in state.warnings)
+            one, other = (region.normal_force for region in state.regions)
+            assert one == pytest.approx(other, rel=0.01)
+            # alike plates: it stays in the middle
+            assert np.abs(state.motion[:3]).max() < 0.1 * depth
+            row.append(one)
+        forces.append(row)
+    assert (np.diff(forces, axis=0) > 0).all() and (np.diff(forces, axis=1) > 0).all()

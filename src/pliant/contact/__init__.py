@@ -5,6 +5,7 @@ Prepare each pad (``PadSurface``) and each object (``PreparedObject``) once; the
 
 from pliant.contact.deform import deformed_vertices, displacement, volume_change
 from pliant.contact.detection import Overlap, find_overlaps
+from pliant.contact.distance import DistanceField
 from pliant.contact.press import PressResult, press
 from pliant.contact.region import ContactRegion, ContactState, ContactStatus, SurfaceLoad
 from pliant.contact.settle import settle
@@ -16,6 +17,7 @@ __all__ = [
     "ContactRegion",
     "ContactState",
     "ContactStatus",
+    "DistanceField",
     "MeshSurface",
     "Overlap",
     "PadSurface",

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.errors import OptionError, Problem
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 
@@ -24,6 +25,7 @@ the surface's box."""
 _CELLS = 40
 _MARGIN = 3
 _FORMAT = 1
+_MOST_NODES = 3e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,36 @@ class DistanceField:
     values: NDArray[np.float32]
     corner: Floats
     step: float
+
+    @classmethod
+    def of(cls, mesh: Mesh, resolution: float | None = None, *, cache: bool = True) -> DistanceField:
+        """The field of a closed mesh with a node every ``resolution`` [m]; a fortieth of its longest side if left out.
+
+        Raises:
+            OptionError: a resolution that is not positive, or so fine that the field would have over 30 million nodes.
+        """
+        if resolution is None:
+            return distance_field(mesh, cache=cache)
+        span = np.ptp(mesh.vertices, axis=0)
+        if not resolution > 0.0 or float((span / resolution + 2 * _MARGIN + 1).prod()) > _MOST_NODES:
+            least = max(float((span.prod() / _MOST_NODES) ** (1.0 / 3.0)), float(span.max()) / 1000.0)
+            raise OptionError(
+                "resolution",
+                Problem("", f"{resolution * 1e3:g} mm", f"above 0, and here at least {least * 1e3:.2g} mm"),
+            )
+        return distance_field(mesh, cells=max(int(np.ceil(float(span.max()) / resolution)), 1), cache=cache)
+
+    def distance(self, points: Floats) -> Floats:
+        """Never more than the signed distance of the points from the mesh, negative inside [m]; close by at most half a
+        step less. Some microseconds for a hundred points.
+
+        Distance changes no faster than one walks: with d_i at the corners x_i of the cell around p, d(p) is at least
+        max_i (d_i - |p - x_i|);
+        beyond the grid it is at least the distance from the mesh's box.
+        """
+        out = np.empty(len(points))
+        _bound(np.ascontiguousarray(points, dtype=np.float64), self.values, self.corner, self.step, out)
+        return out
 
     def __call__(self, points: Floats) -> Floats:
         out = np.empty(len(points))
@@ -70,6 +102,32 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
     if cache:
         store_arrays(key, {"values": values})
     return DistanceField(values, corner, step)
+
+
+@njit(cache=True)
+def _bound(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
+    n0, n1, n2 = values.shape
+    for i in range(len(points)):
+        x = (points[i, 0] - corner[0]) / step
+        y = (points[i, 1] - corner[1]) / step
+        z = (points[i, 2] - corner[2]) / step
+        a = min(max(int(np.floor(x)), 0), n0 - 2)
+        b = min(max(int(np.floor(y)), 0), n1 - 2)
+        c = min(max(int(np.floor(z)), 0), n2 - 2)
+        best = -np.inf
+        for da in range(2):
+            for db in range(2):
+                for dc in range(2):
+                    way = np.sqrt((x - a - da) ** 2 + (y - b - db) ** 2 + (z - c - dc) ** 2) * step
+                    best = max(best, values[a + da, b + db, c + dc] - way)
+        # the mesh lies well inside the grid: beyond it, the way back to the mesh's box is a bound as well
+        away = 0.0
+        for p, n in ((x, n0), (y, n1), (z, n2)):
+            far = max(_MARGIN - p, p - (n - 1 - _MARGIN), 0.0)
+            away += far * far
+        best = max(best, np.sqrt(away) * step) if away > 0.0 else best
+        # single precision
+        out[i] = best - 1e-6 * step * max(n0, n1, n2)
 
 
 @njit(cache=True)

@@ -32,6 +32,8 @@ __all__ = ["find_patches", "refocus", "report", "solve_contacts", "tangential_st
 Floats = NDArray[np.float64]
 
 _PASSES = 5
+_STILL = 5e-3
+"""Motion in the last pass, over the depth, below which the object is at rest."""
 _LARGE = 0.1
 """Indentation over thickness beyond which a linear material misleads."""
 _ROUGH = 0.25
@@ -94,7 +96,10 @@ def solve_contacts(
             pushed = True
             break
         total = np.bincount(problem.block, answer.forces, minlength=len(patches)).astype(np.float64)
-        if step == _PASSES - 1 or _settled(force, total, patches, problem, answer, cells):
+        moved = float(np.abs(patterns @ answer.motion).max(initial=0.0))
+        # forces may agree by chance while the object still moves, and grids lie where it was
+        still = moved <= _STILL * float(problem.penetration.max())
+        if step == _PASSES - 1 or (still and _settled(force, total, patches, problem, answer, cells)):
             break
         force = total
         pose = pose * pin.SE3(pin.exp3(motions[3:] @ answer.motion), motions[:3] @ answer.motion)

@@ -16,6 +16,9 @@ __all__ = ["clearance", "first_touch"]
 
 Floats = NDArray[np.float64]
 
+_CLOSE = 1e3
+"""Clearances this many times apart are measured in the same way: near contact, on the smooth surfaces."""
+
 
 def clearance(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> float:
     """Distance between the smooth surfaces of pad and object [m]; negative: how deep they overlap.
@@ -66,9 +69,13 @@ def first_touch(
         gap = clearance(thing, pad, T_object_pad(at))
         if gap <= tolerance:
             break
-        before = (at, gap)
         # the clearance may be a little too large next to a touch: leave a hair
-        at = at + 0.98 * gap / speed
+        step = 0.98 * gap / speed
+        if before is not None and gap < before[1] < _CLOSE * gap:
+            # as fast as it last closed in, if that is safe too: a smaller hair
+            step = max(step, 0.998 * min(gap * (at - before[0]) / (before[1] - gap), gap / speed))
+        before = (at, gap)
+        at = at + step
         if at > stop:
             return None
     if before is None or gap > -tolerance:

@@ -16,12 +16,12 @@ from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
 from pliant.objects.threads import one_thread
 
-__all__ = ["Compliance", "Wall", "prepare_compliance"]
+__all__ = ["Compliance", "Wall", "kept", "prepare_compliance"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 5
+_FORMAT = 7
 _VERTICES = 520
 """Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
 _MOST_VERTICES = 1200
@@ -115,39 +115,64 @@ def prepare_compliance(
     if not 0.0 < poisson < 0.5:
         raise MaterialError("poisson", f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
     report = progress or (lambda _what, _fraction: None)
-    key = hashlib.sha256(
-        f"{mesh.content_hash} {poisson!r} {edge!r} {_FORMAT} {_VERTICES} {_MOST_VERTICES} {_THIN}".encode()
-    ).hexdigest()[:40]
-    if cache and (found := _from_arrays(poisson, load_arrays(f"compliance-{key}"))) is not None:
+    facts = f"{mesh.content_hash} {poisson!r} {edge!r} {_FORMAT} {_VERTICES} {_MOST_VERTICES} {_THIN}"
+    return kept(
+        "compliance",
+        facts,
+        lambda: _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report),
+        report,
+        cache=cache,
+    )
+
+
+def kept(
+    kind: str, facts: str, compute: Callable[[], Compliance], report: Callable[[str, float], None], *, cache: bool
+) -> Compliance:
+    """A compliance from the user's cache folder, or computed and put there.
+
+    Args:
+        kind: first part of the name it is kept under.
+        facts: all that it depends on, as text; its hash is the rest of the name.
+        compute: how to make it.
+        report: told what is done, and the fraction.
+        cache: read and write the cache at all.
+    """
+    key = f"{kind}-{hashlib.sha256(facts.encode()).hexdigest()[:40]}"
+    if cache and (found := _from_arrays(load_arrays(key))) is not None:
         report("compliance from cache", 1.0)
         return found
-    made = _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report)
+    made = compute()
     if cache:
-        store_arrays(
-            f"compliance-{key}",
-            {
-                "points": made.points,
-                "faces": made.faces,
-                "patches": made.patches,
-                "matrix": made.matrix,
-                "inverse_mass": made.inverse_mass,
-                "thickness": made.thickness,
-                "edge": np.array(made.edge),
-                "notes": np.array(made.notes, dtype=np.str_),
-            },
-        )
+        store_arrays(key, _to_arrays(made))
     return made
 
 
-def _from_arrays(poisson: float, arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | None:
+_ARRAYS = ("points", "faces", "patches", "matrix", "inverse_mass", "thickness")
+_WALL_ARRAYS = ("curvature", "swelling")
+
+
+def _to_arrays(made: Compliance) -> dict[str, NDArray[np.generic]]:
+    arrays: dict[str, NDArray[np.generic]] = {name: getattr(made, name) for name in _ARRAYS}
+    arrays |= {"numbers": np.array([made.poisson, made.edge]), "notes": np.array(made.notes, dtype=np.str_)}
+    if made.wall is not None:
+        arrays |= {name: getattr(made.wall, name) for name in _WALL_ARRAYS}
+        arrays["wall"] = np.array([made.wall.thickness, made.wall.give])
+    return arrays
+
+
+def _from_arrays(arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | None:
     if arrays is None:
         return None
-    facts = dict(arrays)
     try:
-        edge = float(np.asarray(facts.pop("edge"), dtype=np.float64).reshape(-1)[0])
-        notes = tuple(str(note) for note in facts.pop("notes"))
-        return Compliance(poisson=poisson, edge=edge, notes=notes, **facts)  # type: ignore[arg-type]
-    except (KeyError, TypeError):
+        poisson, edge = (float(value) for value in arrays["numbers"])
+        wall = None
+        if "wall" in arrays:
+            depth, give = (float(value) for value in arrays["wall"])
+            wall = Wall(depth, **{name: arrays[name] for name in _WALL_ARRAYS}, give=give)  # type: ignore[arg-type]
+        notes = tuple(str(note) for note in arrays["notes"])
+        found = {name: arrays[name] for name in _ARRAYS}
+        return Compliance(poisson=poisson, edge=edge, notes=notes, wall=wall, **found)  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError):
         return None
 
 

@@ -7,7 +7,6 @@ displacements are projected off the six rigid motions with the wall's mass.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix, hstack
 
 from pliant.errors import LiquidError, MaterialError, MeshError, OptionError, Problem
-from pliant.objects.cache import load_arrays, store_arrays
-from pliant.objects.compliance import Compliance, Wall
+from pliant.objects.compliance import Compliance, Wall, kept
 from pliant.objects.elasticity import determinate_supports
 from pliant.objects.elimination import Elimination
 from pliant.objects.liquid import FULL, Liquid
@@ -32,7 +30,7 @@ __all__ = ["gas_stiffness", "prepare_shell", "with_contents"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 2
+_FORMAT = 4
 _CORNERS = 600
 _DIVISIONS = 3
 _THICK = 0.25
@@ -126,33 +124,14 @@ def prepare_shell(
             ),
         )
     report = progress or (lambda _what, _fraction: None)
-    text = f"shell {mesh.content_hash} {poisson!r} {wall!r} {edge!r} {_FORMAT} {_CORNERS} {_DIVISIONS}"
-    key = "shell-" + hashlib.sha256(text.encode()).hexdigest()[:40]
-    if cache and (found := _from_arrays(poisson, wall, load_arrays(key))) is not None:
-        report("compliance from cache", 1.0)
-        return found
-    made = _compute(mesh, poisson, wall, smooth or smooth_surface(mesh), edge, report)
-    if cache:
-        assert made.wall is not None
-        names = ("points", "faces", "patches", "matrix", "inverse_mass", "thickness")
-        arrays: dict[str, NDArray[np.generic]] = {name: getattr(made, name) for name in names}
-        arrays |= {"edge": np.array(made.edge), "notes": np.array(made.notes, dtype=np.str_)}
-        arrays |= {"curvature": made.wall.curvature, "swelling": made.wall.swelling, "give": np.array(made.wall.give)}
-        store_arrays(key, arrays)
-    return made
-
-
-def _from_arrays(poisson: float, wall: float, arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | None:
-    if arrays is None:
-        return None
-    facts = dict(arrays)
-    try:
-        edge, give = (float(np.asarray(facts.pop(name), dtype=np.float64).reshape(-1)[0]) for name in ("edge", "give"))
-        notes = tuple(str(note) for note in facts.pop("notes"))
-        shell = Wall(wall, facts.pop("curvature"), facts.pop("swelling"), give)  # type: ignore[arg-type]
-        return Compliance(poisson=poisson, edge=edge, notes=notes, wall=shell, **facts)  # type: ignore[arg-type]
-    except (KeyError, TypeError):
-        return None
+    facts = f"shell {mesh.content_hash} {poisson!r} {wall!r} {edge!r} {_FORMAT} {_CORNERS} {_DIVISIONS}"
+    return kept(
+        "shell",
+        facts,
+        lambda: _compute(mesh, poisson, wall, smooth or smooth_surface(mesh), edge, report),
+        report,
+        cache=cache,
+    )
 
 
 @one_thread

@@ -167,6 +167,9 @@ def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Int
     """
     count = len(origins)
     out = np.zeros((count, 13))
+    # with it the size of the unknowns is that of the curvature tensor: what the neighbours leave open (a long tube's
+    # curvature along it) is then as little as possible in any frame
+    root = np.sqrt(2.0)
     for s in range(count):
         o = v[origins[s]]
         around = neighbours[offsets[s] : offsets[s + 1]]
@@ -197,7 +200,7 @@ def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Int
                     a[j, 0] = w * x
                     a[j, 1] = w * y
                     a[j, 2] = w * 0.5 * x * x
-                    a[j, 3] = w * x * y
+                    a[j, 3] = w * x * y / root
                     a[j, 4] = w * 0.5 * y * y
                     rhs[j] = w * (z - 0.5 * kz * z * z) / scale
                 c = np.linalg.lstsq(a, rhs, 1e-3)[0]
@@ -209,7 +212,7 @@ def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Int
                 n = frame[2] - c[0] * frame[0] - c[1] * frame[1]
                 n /= np.sqrt((n * n).sum())
                 bend = 1.0 / (1.0 + tilt * tilt) ** 0.5
-                k[0], k[1], k[2] = c[2] / scale * bend, c[3] / scale * bend, c[4] / scale * bend
+                k[0], k[1], k[2] = c[2] / scale * bend, c[3] / root / scale * bend, c[4] / scale * bend
                 mean = 0.5 * (k[0] + k[2])
                 half = np.sqrt((0.5 * (k[0] - k[2])) ** 2 + k[1] ** 2)
                 k1, k2 = mean + half, mean - half
