@@ -203,7 +203,13 @@ def fit_squeeze(
 
     bound = np.log(YOUNG_RANGE)
     best = least_squares(
-        residuals, [0.0, 0.15], bounds=([-bound, -1.0], [bound, 1.0]), diff_step=[0.02, 0.02], max_nfev=25
+        residuals,
+        [0.0, 0.15],
+        bounds=([-bound, -1.0], [bound, 1.0]),
+        diff_step=[0.02, 0.02],
+        ftol=1e-4,
+        xtol=1e-3,
+        max_nfev=25,
     )
     young, offset = start * float(np.exp(best.x[0])), WIDEST * float(best.x[1])
     told = np.array([model.force(k, young, offset) for k in range(count)])
