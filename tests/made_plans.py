@@ -15,8 +15,10 @@ import pinocchio as pin
 from pliant.contact import ContactState, PadSurface, PreparedObject, displacement, settle
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, make_shape
 from pliant.planner import (
+    Carrier,
     HeldState,
     Hypothesis,
+    MoveFrame,
     Phase,
     Plan,
     PlannedContact,
@@ -39,8 +41,11 @@ LINKS = {"left": "left_finger", "right": "right_finger"}
 
 
 @lru_cache
-def ball_plan(*, liquid: bool = False) -> Plan:
-    """A rubber ball of 70 g on a table, lifted by 50 mm; with ``liquid`` a thin vessel of the same shape, half full."""
+def ball_plan(*, liquid: bool = False, move: bool = False) -> Plan:
+    """A rubber ball of 70 g on a table, lifted by 50 mm; with ``liquid`` a thin vessel of the same shape, half full.
+
+    With ``move`` the last quarter of the way up is a move that the arm makes.
+    """
     mesh = make_shape("sphere", radius=RADIUS, edge=0.004)
     material = Material(young=2e5, poisson=0.45, friction=0.6)
     contents = Liquid(3e-5, 1000.0, 0.001) if liquid else None
@@ -57,6 +62,8 @@ def ball_plan(*, liquid: bool = False) -> Plan:
         q = _above(assembly, solve, T_world_object, height, q)
         path.append(q)
     wish = Wish(lift=0.05)
+    if move:
+        wish = Wish(0.0375, (0.0, 0.0, 0.0125), frame=MoveFrame.WORLD, by=Carrier.ARM, steps=1)
     task = Task(assembly, path[0], body, T_world_object, (table,), wish, name="ball", source="# made by hand\n")
     return _plan(task, path, solve)
 
@@ -94,16 +101,20 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
         q[opening] = q_held[opening]
     points = [*path, q_touch, q_held, *lift]
     phases = [Phase.APPROACH] * 4 + [Phase.CLOSE, Phase.SQUEEZE] + [Phase.LIFT] * 4
+    if task.wish.moves:
+        phases[-1] = Phase.MOVE
     times = [0.0]
     for a, b in itertools.pairwise(points):
         times.append(times[-1] + max(0.05, 1.25 * float(np.max(np.abs(b - a) / robot.velocity_limits))))
     grasped = _state(task, thing, pads, q_held, task.T_world_object, times[5], Phase.SQUEEZE)
-    lifted_by = robot.pose(PALM_FRAME, lift[-1]) * robot.pose(PALM_FRAME, q_held).inverse()
-    raised = _state(task, thing, pads, lift[-1], lifted_by * task.T_world_object, times[-1], Phase.LIFT)
+    states = [grasped]
+    for i in range(8, 10) if task.wish.moves else range(9, 10):
+        lifted_by = robot.pose(PALM_FRAME, points[i]) * robot.pose(PALM_FRAME, q_held).inverse()
+        states.append(_state(task, thing, pads, points[i], lifted_by * task.T_world_object, times[i], phases[i]))
     poses = []
     for q, phase in zip(points, phases, strict=True):
         T = task.T_world_object
-        if phase is Phase.SQUEEZE or phase is Phase.LIFT:
+        if phase in (Phase.SQUEEZE, Phase.LIFT, Phase.MOVE):
             palm = robot.pose(PALM_FRAME, q_held).inverse()
             T = robot.pose(PALM_FRAME, q) * palm * grasped.T_world_object
         x, y, z, w = pin.SE3ToXYZQUAT(T)[3:]
@@ -113,12 +124,11 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
     hypotheses = tuple(
         Hypothesis(i, T_object_palm, "parallel", tuple(LINKS), f"polyhedron face {i}, roll 0 deg") for i in range(4)
     )
-    states = (grasped, raised)
     shift = float(np.linalg.norm(grasped.centre_of_mass - grasped.centre_at_rest))
     grasp = PlannedGrasp(
         hypothesis=hypotheses[2],
         trajectory=trajectory,
-        states=states,
+        states=tuple(states),
         q_pregrasp=q_pregrasp,
         q_touch=q_touch,
         largest_force=max(state.largest_force for state in states),

@@ -28,6 +28,7 @@ _HOMES = {
     "load_plan": "pliant.files",
     "load_robot": "pliant.robot",
     "make_shape": "pliant.objects",
+    "plan": "pliant.planner",
     "read_task": "pliant.files",
     "save_plan": "pliant.files",
     "solve_forces": "pliant.grasp",

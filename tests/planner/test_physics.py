@@ -50,7 +50,7 @@ def test_a_force_limit_below_what_is_needed_leaves_no_plan_and_says_so_in_words(
     assert "raise" in found.advice
 
 
-def test_a_limit_above_what_is_needed_changes_nothing():
+def test_a_limit_above_what_is_needed_changes_the_force_by_no_more_than_a_correction_step():
     least = min(by_number(ball_plan()).values())
     found = plan(ball_task(force=3.0 * least), jobs=1)
-    assert found.best.largest_force == pytest.approx(ball_plan().best.largest_force, rel=1e-6)
+    assert found.best.largest_force == pytest.approx(ball_plan().best.largest_force, rel=0.06)

@@ -15,6 +15,8 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "pliant.cli.demo",
     "plan": "pliant.cli.plan",
+    "view": "pliant.cli.view",
+    "report": "pliant.cli.report",
     "run": "pliant.cli.run",
     "calibrate": "pliant.cli.calibrate",
     "check": "pliant.cli.check",
@@ -23,6 +25,10 @@ COMMANDS = {
     "ik": "pliant.cli.ik",
     "servo": "pliant.cli.servo",
     "recording": "pliant.cli.recording",
+    "export": "pliant.cli.export",
+    "ros": "pliant.cli.ros",
+    "hand": "pliant.cli.hand",
+    "batch": "pliant.cli.batch",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }

@@ -12,7 +12,7 @@ __all__ = ["check"]
 
 def check(
     files: Annotated[
-        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps.")
+        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps, plans.")
     ],
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
@@ -28,6 +28,10 @@ def check(
         pliant check banana.stl task.yaml --json
 
         pliant check arm.urdf --package-dir ~/catkin_ws/src
+
+        pliant check ring.plan
+
+    Of a plan everything is computed again: weight, balance, friction, limits, speeds, contact points, collisions.
     """
     from rich.console import Console
     from rich.markup import escape

@@ -133,7 +133,16 @@ def _print(found: Any, path: Path) -> None:
     console.print(fallen)
     if found.grasps:
         table = Table(title="kept, best first", title_justify="left")
-        for name in ("", "force [N]", "pressure [kPa]", "fingers", "preshape", "joint range", "arm path [rad]", "time [s]"):
+        for name in (
+            "",
+            "force [N]",
+            "pressure [kPa]",
+            "fingers",
+            "preshape",
+            "joint range",
+            "arm path [rad]",
+            "time [s]",
+        ):
             table.add_column(name, justify="left" if name in ("fingers", "preshape") else "right")
         for rank, grasp in enumerate(found.grasps, start=1):
             table.add_row(

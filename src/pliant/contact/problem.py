@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -252,7 +253,9 @@ def _resolve_large(
     if body is None:
         return
     # a patch whose cells have all come free has nothing to resolve
-    shares = [_resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches]
+    shares = [
+        _resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches
+    ]
     resolved = [
         resolve(body, patch.origin, patch.axes, patch.half, count, patch.cells, patch.spread)
         if share > 0.0 and patch.spread is not None
@@ -261,7 +264,8 @@ def _resolve_large(
     ]
     for patch, found, share in zip(patches, resolved, shares, strict=True):
         patch.resolved = found if share >= 0.5 else None
-    at = [np.flatnonzero(block == k) for k in range(len(patches))]
+    ends = np.searchsorted(block, np.arange(len(patches) + 1))
+    at = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     for a, ra in enumerate(resolved):
         if ra is None:
             continue
@@ -270,10 +274,10 @@ def _resolve_large(
             if spread is None or (rb is not None and b < a):
                 continue
             corners = spread.corners if rb is None else rb.corners
-            shares_b = np.tile(spread.weights, (len(at[b]), 1)) if rb is None else rb.weights
+            shares_b = np.tile(spread.weights, (len(patches[b].cells), 1)) if rb is None else rb.weights
             value = cross_block(body, ra.corners, _along(patches[a], ra.weights), corners, _along(patches[b], shares_b))
             value /= thing.young
-            place = np.ix_(at[a], at[b])
+            place = at[a], at[b]
             if a == b:
                 mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
                 local, dent = compliance[place] - coupling[a, a], dents[a]
@@ -285,7 +289,7 @@ def _resolve_large(
             share = min(shares[a], shares[b]) if rb is not None else shares[a]
             compliance[place] += share * (value - compliance[place])
             if a != b:
-                compliance[np.ix_(at[b], at[a])] = compliance[place].T
+                compliance[at[b], at[a]] = compliance[place].T
 
 
 def _along(patch: Patch, weights: Floats) -> Floats:

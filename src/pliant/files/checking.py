@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pliant.documents import read_mapping
-from pliant.errors import InputError, Problem
+from pliant.errors import InputError, PlanError, Problem
 from pliant.files.grasp_file import read_grasp
+from pliant.files.plan_file import load_plan
 from pliant.files.task import read_task
 from pliant.objects import check_size, load_mesh
+from pliant.planner import verify_plan
 from pliant.robot import Robot, link_surfaces, load_module, load_robot, pad_mesh
 
 __all__ = ["FileReport", "check_file"]
@@ -24,7 +26,7 @@ class FileReport:
 
     Attributes:
         file: the file as named.
-        kind: robot, hand, arm, mesh, task, grasp or unknown.
+        kind: robot, hand, arm, mesh, task, grasp, plan or unknown.
         problems: why it cannot be used; empty if it can.
         notes: what was mended or deserves a second look.
         facts: what it holds, in a few lines.
@@ -71,6 +73,8 @@ def _kind(path: Path) -> str:
         raise InputError(
             str(path), Problem("", "is a xacro file", "expand it first: xacro robot.urdf.xacro > robot.urdf")
         )
+    if suffix == ".plan":
+        return "plan"
     if suffix not in DOCUMENTS:
         return "mesh"
     fields = read_mapping(path)
@@ -162,6 +166,28 @@ def _check_grasp(path: Path, _: tuple[str | Path, ...]) -> Found:
     return grasp.contacts.notes, [f"{len(grasp.contacts)} contacts, external force {weight:.4g} N"]
 
 
+def _check_plan(path: Path, _: tuple[str | Path, ...]) -> Found:
+    """The file first, then everything the plan claims, computed again."""
+    plan = load_plan(path)
+    verdict = verify_plan(plan)
+    if verdict.problems:
+        raise PlanError(str(path), verdict.problems)
+    body, robot = plan.task.body, plan.task.assembly
+    facts = [
+        f"task '{plan.task.name}': {robot.name} and {body.kind} '{body.mesh.name}', {body.mass:.4g} kg",
+        f"{len(plan.hypotheses)} hypotheses, {len(plan.grasps)} kept"
+        + "".join(f"; {reason} {count}" for reason, count in list(plan.counts.items())[:6]),
+    ]
+    for i, (grasp, clearance) in enumerate(zip(plan.grasps, verdict.clearances, strict=True)):
+        facts.append(
+            f"grasp {i}: {', '.join(grasp.hypothesis.fingers)}; at most {grasp.largest_force:.3g} N and "
+            f"{grasp.largest_pressure / 1e3:.3g} kPa; {grasp.trajectory.duration:.2f} s, "
+            f"{len(grasp.states)} held states; nearest miss {1e3 * clearance:.2g} mm"
+        )
+    notes = [*plan.task.notes, *(f"grasp {i}: {text}" for i, g in enumerate(plan.grasps) for text in g.warnings)]
+    return [*notes, *([plan.advice] if plan.advice else [])], facts
+
+
 _CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
     "robot": _check_robot,
     "hand": _check_module,
@@ -169,4 +195,5 @@ _CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
     "mesh": _check_mesh,
     "task": _check_task,
     "grasp": _check_grasp,
+    "plan": _check_plan,
 }

@@ -55,7 +55,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 def array_bytes(array: NDArray[np.generic]) -> bytes:
     """An array as a .npy file of version 1.0."""
     out = io.BytesIO()
-    np.lib.format.write_array(out, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(out, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
     return out.getvalue()
 
 

@@ -38,7 +38,6 @@ from pliant.files.plan_schema import (
     HypothesisEntry,
     MeshEntry,
     ObjectEntry,
-    OptionsEntry,
     PhaseEntry,
     PlanDocument,
     RejectionEntry,
@@ -46,29 +45,29 @@ from pliant.files.plan_schema import (
     StateEntry,
     TaskEntry,
     TrajectoryEntry,
-    WishEntry,
     pose_rows,
 )
 from pliant.objects import Mesh
 from pliant.planner import HeldState, Hypothesis, Plan, PlannedContact, PlannedGrasp, Task, Trajectory
 
-__all__ = ["load_plan", "save_plan"]
+__all__ = ["load_plan", "plan_fields", "save_plan"]
 
 
 def save_plan(plan: Plan, path: str | Path) -> Path:
     """Write a plan file; it appears whole or not at all. The usual suffix is ``.plan``."""
     path = Path(path)
     writer = _Writer()
-    try:
-        document = writer.document(plan)
-    except ValidationError as bad:
-        first = bad.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PlanError(str(path), Problem(where, f"{bad.title} cannot be written: {first['msg']}")) from None
-    text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    fields = _document(writer, plan, str(path)).model_dump(mode="json")
+    text = json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     members = {**writer.members, "plan.json": text.encode(), "task.yaml": plan.task.source.encode()}
     write_bytes(path, pack(members), error=PlanError)
     return path
+
+
+def plan_fields(plan: Plan) -> dict[str, Any]:
+    """The content of ``plan.json``: a plan in JSON's own types, without its large arrays."""
+    fields: dict[str, Any] = _document(_Writer(), plan, plan.task.name).model_dump(mode="json")
+    return fields
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -82,6 +81,15 @@ def load_plan(path: str | Path) -> Plan:
         raise
     except InputError as bad:
         raise PlanError(archive.source, bad.problems) from None
+
+
+def _document(writer: _Writer, plan: Plan, source: str) -> PlanDocument:
+    try:
+        return writer.document(plan)
+    except ValidationError as bad:
+        first = bad.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PlanError(source, Problem(where, f"{bad.title} cannot be written: {first['msg']}")) from None
 
 
 def _fields(archive: Archive) -> dict[str, Any]:
@@ -142,7 +150,7 @@ class _Writer:
     def task(self, task: Task) -> TaskEntry:
         robot, members = robot_entry(task.assembly)
         self.members.update(members)
-        body, wish = task.body, task.wish
+        body = task.body
         return TaskEntry(
             name=task.name,
             robot=robot,
@@ -157,15 +165,8 @@ class _Writer:
             ),
             object_pose=pose_rows(task.T_world_object),
             scene=tuple(self.mesh(f"scene_{i}", mesh) for i, mesh in enumerate(task.scene)),
-            wish=WishEntry(
-                lift=wish.lift,
-                translation=wish.translation,
-                rotation=wish.rotation,
-                frame=wish.frame,
-                steps=wish.steps,
-                by=wish.by,
-            ),
-            options=OptionsEntry(faces=task.options.faces, rolls=task.options.rolls, keep=task.options.keep),
+            wish=task.wish,
+            options=task.options,
             notes=task.notes,
         )
 
@@ -252,6 +253,7 @@ def _hypothesis(hypothesis: Hypothesis) -> HypothesisEntry:
         preshape=hypothesis.preshape,
         fingers=hypothesis.fingers,
         source=hypothesis.source,
+        opening=hypothesis.opening,
     )
 
 

@@ -28,12 +28,10 @@ from pliant.planner import (
     Plan,
     PlannedContact,
     PlannedGrasp,
-    PlannerOptions,
     Rejection,
     StableGrasp,
     Task,
     Trajectory,
-    Wish,
 )
 
 __all__ = ["build_plan"]
@@ -75,7 +73,7 @@ class _Reader:
 
     def task(self, entry: TaskEntry) -> Task:
         assembly = read_assembly(entry.robot, self.archive)
-        thing, wish, options = entry.object, entry.wish, entry.options
+        thing = entry.object
         body = Body(
             self.mesh(thing.mesh), thing.material, thing.dry_mass, thing.liquid, thing.limits, thing.rest_volume
         )
@@ -85,8 +83,8 @@ class _Reader:
             body=body,
             T_world_object=to_se3(entry.object_pose),
             scene=tuple(self.mesh(mesh) for mesh in entry.scene),
-            wish=Wish(wish.lift, wish.translation, wish.rotation, wish.frame, wish.steps, wish.by),
-            options=PlannerOptions(options.faces, options.rolls, options.keep),
+            wish=entry.wish,
+            options=entry.options,
             name=entry.name,
             notes=entry.notes,
             source=self.archive.text("task.yaml"),
@@ -190,4 +188,4 @@ def _contact(entry: ContactEntry, cells: NDArray[Any]) -> PlannedContact:
 
 
 def _hypothesis(entry: HypothesisEntry) -> Hypothesis:
-    return Hypothesis(entry.number, to_se3(entry.pose), entry.preshape, entry.fingers, entry.source)
+    return Hypothesis(entry.number, to_se3(entry.pose), entry.preshape, entry.fingers, entry.source, entry.opening)

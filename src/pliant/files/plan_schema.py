@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Field, PlainS
 
 from pliant.documents import Document
 from pliant.objects import ContactLimits, Liquid, Material
-from pliant.planner import Carrier, MoveFrame, Phase, PlanStatus, Stage
+from pliant.planner import Phase, PlannerOptions, PlanStatus, Stage, Wish
 from pliant.robot import ArmDescription, HandDescription
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "MeshEntry",
     "MimicEntry",
     "ObjectEntry",
-    "OptionsEntry",
     "PhaseEntry",
     "PlanDocument",
     "RejectionEntry",
@@ -41,7 +40,6 @@ __all__ = [
     "StateEntry",
     "TaskEntry",
     "TrajectoryEntry",
-    "WishEntry",
     "pose_rows",
     "to_se3",
 ]
@@ -66,8 +64,16 @@ def _to_word(value: float) -> float | str:
     return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
 
 
+def _is_number(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("nan is no limit; a joint without one has inf")
+    return value
+
+
 Real = Annotated[float, AllowInfNan(True), BeforeValidator(_from_word), PlainSerializer(_to_word)]
 """A computed number: may be infinite or undefined."""
+Limit = Annotated[Real, AfterValidator(_is_number)]
+"""A bound: may be infinite, not undefined."""
 Text = Annotated[str, Field(max_length=100_000)]
 Vector = tuple[float, float, float]
 Reals3 = tuple[Real, Real, Real]
@@ -80,7 +86,7 @@ Joints = Annotated[tuple[float, ...], Field(max_length=1000)]
 
 def _is_pose(rows: tuple[Row, Row, Row]) -> tuple[Row, Row, Row]:
     R = np.array(rows)[:, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+    if np.abs(R).max() > 1.1 or np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
         raise ValueError("its first three columns are no rotation")
     return rows
 
@@ -147,10 +153,10 @@ class JointEntry(Document):
     child: str
     pose: PoseRows
     axis: Vector
-    lower: Real
-    upper: Real
-    velocity: Real
-    effort: Real
+    lower: Limit
+    upper: Limit
+    velocity: Limit
+    effort: Limit
     damping: float
     friction: float
     mimic: MimicEntry | None = None
@@ -193,25 +199,6 @@ class ObjectEntry(Document):
     rest_volume: NotNegative
 
 
-class WishEntry(Document):
-    """What must happen to it."""
-
-    lift: float
-    translation: Vector
-    rotation: Vector
-    frame: MoveFrame
-    steps: Count
-    by: Carrier
-
-
-class OptionsEntry(Document):
-    """How hard was looked."""
-
-    faces: Count
-    rolls: Count
-    keep: Count
-
-
 class TaskEntry(Document):
     """The question; its file's text is ``task.yaml`` in the archive."""
 
@@ -221,8 +208,8 @@ class TaskEntry(Document):
     object: ObjectEntry
     object_pose: PoseRows
     scene: Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)]
-    wish: WishEntry
-    options: OptionsEntry
+    wish: Wish
+    options: PlannerOptions
     notes: tuple[Text, ...]
 
 
@@ -237,6 +224,7 @@ class HypothesisEntry(Document):
     preshape: str
     fingers: Annotated[tuple[str, ...], Field(max_length=100)]
     source: Text
+    opening: float
 
 
 class RejectionEntry(Document):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pliant.objects.catalogue import Shape as Shape
     from pliant.objects.catalogue import make_shape as make_shape
     from pliant.objects.catalogue import parse_shape as parse_shape
+    from pliant.objects.clipping import clip_below as clip_below
     from pliant.objects.liquid import Liquid as Liquid
     from pliant.objects.liquid import LiquidState as LiquidState
     from pliant.objects.liquid import fill as fill
@@ -51,6 +52,7 @@ _HOMES = {
     "Shape": "catalogue",
     "check_mesh": "validity",
     "check_size": "validity",
+    "clip_below": "clipping",
     "combine": "mass",
     "fill": "liquid",
     "join_identical": "mending",
@@ -81,6 +83,7 @@ __all__ = [
     "Shape",
     "check_mesh",
     "check_size",
+    "clip_below",
     "combine",
     "fill",
     "join_identical",

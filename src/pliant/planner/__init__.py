@@ -15,6 +15,7 @@ from pliant.planner.plan import (
 )
 from pliant.planner.search import Progress, plan
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
+from pliant.planner.verify import Tolerances, Verdict, verify_plan
 
 __all__ = [
     "Approach",
@@ -33,9 +34,12 @@ __all__ = [
     "StableGrasp",
     "Stage",
     "Task",
+    "Tolerances",
     "Trajectory",
+    "Verdict",
     "Wish",
     "approaches",
     "make_hypotheses",
     "plan",
+    "verify_plan",
 ]

@@ -47,9 +47,7 @@ def advice(plan: Plan) -> str:
     if plan.stable:
         words.append(_after_stable(plan))
     elif strong and limits.force is not None:
-        least = min(
-            (r.margin if r.unit == "N" else r.margin * limits.force) for r in strong
-        )
+        least = min((r.margin if r.unit == "N" else r.margin * limits.force) for r in strong)
         words.append(
             f"All {len(strong)} grasps that could hold it need more than {limits.force:.3g} N "
             f"(the gentlest about {least:.3g} N); the limit is {limits.force:.3g} N: raise the limit or the friction."
@@ -89,8 +87,8 @@ def _commonest(rejections: tuple[Rejection, ...], total: int) -> str:
         reasons[rejection.reason] = reasons.get(rejection.reason, 0) + 1
     reason = max(reasons, key=lambda name: reasons[name])
     return (
-        f"None of {total} hypotheses holds the object; {len(last)} came as far as '{order[furthest]}', where most fell: "
-        f"{reason}{_remedy(reason)}"
+        f"None of {total} hypotheses holds the object; {len(last)} came as far as '{order[furthest]}', "
+        f"where most fell: {reason}{_remedy(reason)}"
     )
 
 

@@ -171,9 +171,7 @@ def _first_touch(
     return Touch(group, at, link)
 
 
-def _between(
-    gap_at: _Gap, low: tuple[float, float], high: tuple[float, float], tolerance: float
-) -> tuple[float, int]:
+def _between(gap_at: _Gap, low: tuple[float, float], high: tuple[float, float], tolerance: float) -> tuple[float, int]:
     """The zero between a clear and an overlapping pose (Illinois)."""
     middle, link = high[0], -1
     for _ in range(60):

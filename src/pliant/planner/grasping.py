@@ -157,9 +157,7 @@ def _press(
     return held
 
 
-def _hopeless(
-    setting: Setting, pose: Callable[[Floats], tuple[Floats, pin.SE3]], depths: Floats
-) -> Failure | None:
+def _hopeless(setting: Setting, pose: Callable[[Floats], tuple[Floats, pin.SE3]], depths: Floats) -> Failure | None:
     """Whether no forces at the places of touch, with a little more friction than there is, could carry the weight."""
     holder, hand, T = setting.holder, setting.hand, setting.task.T_world_object
     poses = hand.poses(*pose(depths))

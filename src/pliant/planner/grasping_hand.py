@@ -154,7 +154,7 @@ class GraspingHand:
         return ClosingGroup(tuple(sorted(fingers)), links, np.array(joints, dtype=np.int64), travel, speed)
 
     def _lever(self, joint: str) -> float:
-        """Largest distance of any surface behind a joint (or a follower of it) from its axis, whatever the angles [m]."""
+        """Largest distance of any surface behind a joint (or its followers) from the axis, whatever the angles [m]."""
         reach = {link.name: link.reach for link in self.links}
         lever = 0.0
         for j in self.robot.urdf.joints:

@@ -21,7 +21,7 @@ from pliant.contact import (
     deformed_vertices,
     settle,
 )
-from pliant.grasp import ContactSet, Family, FrictionResult, ForceResult, ForceSolver, balancing_friction
+from pliant.grasp import ContactSet, Family, ForceResult, ForceSolver, FrictionResult, balancing_friction
 from pliant.objects import Body
 from pliant.planner.grasping_hand import GraspingHand, HandLink
 
@@ -35,6 +35,7 @@ CLOSE_ENOUGH = 1.10
 """Simulated over wanted largest force at which a grasp needs no more correction."""
 AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
+TOO_STRONG = ("force above the limit", "pressure above the limit")
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
 
@@ -101,6 +102,87 @@ class _Mass:
     level: float | None
 
 
+class _DepthSearch:
+    """Where to press next: between what is too little and what is too strong, towards the wanted forces.
+
+    Args:
+        depths: to begin with, one for each finger group [m].
+        deepest: how far each may go [m].
+    """
+
+    def __init__(self, depths: Floats, deepest: Floats) -> None:
+        self.depths, self.deepest = np.minimum(depths, deepest), deepest
+        self.failure = Failure("never held", np.inf)
+        self._gain = np.full(len(depths), 2.0 / 3.0)
+        self._before: tuple[Floats, Floats] | None = None
+        self._holds: Floats | None = None
+        self._floor: Floats | None = None
+        self._ceiling: Floats | None = None
+        self._away = 0
+
+    def failed(self, failure: Failure) -> bool:
+        """After a simulation without an answer; False when there is nothing left to try."""
+        here, self._before = self.depths, None
+        if failure.reason in TOO_STRONG:
+            self.failure = failure
+            self._ceiling = here
+            return self._go(0.4 * here) if self._floor is None else self._halve(self._floor, here)
+        if self._ceiling is None or self._holds is not None:
+            self.failure = failure
+        self._floor = here
+        if self._holds is not None:
+            return self._halve(here, self._holds)
+        if self._ceiling is not None:
+            return self._halve(here, self._ceiling)
+        self._away += failure.reason == "pushed away"
+        if self._away >= 3 or (here >= self.deepest).all():
+            return False
+        return self._go(2.5 * here)
+
+    def simulated(self, forces: Floats, scale: Floats, short: Failure | None) -> bool:
+        """After a simulation: forces of each group, the factor they should change by, what is missing.
+
+        Returns:
+            Whether to go on.
+        """
+        here = self.depths
+        if short is None:
+            self._holds = here
+        else:
+            self.failure = short
+        if self._before is not None:
+            # log-log slope of force over depth, once there are two simulations to take it from
+            moved = np.log(here / self._before[0])
+            useful = (np.abs(moved) > 0.01) & (self._before[1] > 0) & (forces > 0)
+            slope = np.ones_like(self._gain)
+            slope[useful] = np.log(forces[useful] / self._before[1][useful]) / moved[useful]
+            self._gain = np.where(useful, 1.0 / np.clip(slope, 0.8, 2.5), self._gain)
+        self._before = (here, forces)
+        step = np.clip(scale, 0.3, 3.0) ** self._gain
+        if np.abs(step - 1.0).max() < 0.004:
+            if short is None:
+                return False
+            step = np.full_like(step, 1.05)
+        proposed = np.minimum(here * step, self.deepest)
+        if self._floor is not None and (proposed < 1.02 * self._floor).any():
+            # that little has been tried; between it and what holds
+            proposed = np.maximum(proposed, np.sqrt(self._floor * here))
+        if self._ceiling is not None and (proposed > 0.98 * self._ceiling).any():
+            proposed = np.minimum(proposed, np.sqrt(self._ceiling * here))
+        if np.abs(np.log(proposed / here)).max() < (0.05 if short is None else 0.003):
+            return False
+        self.depths = proposed
+        return True
+
+    def _halve(self, low: Floats, high: Floats) -> bool:
+        self.depths = np.sqrt(low * high)
+        return bool(np.abs(np.log(high / low)).max() > 0.1)
+
+    def _go(self, depths: Floats) -> bool:
+        self.depths = np.minimum(depths, self.deepest)
+        return bool(self.depths.max() > 1e-8)
+
+
 class Holder:
     """Presses and judges; one for a task.
 
@@ -132,6 +214,11 @@ class Holder:
         mu = max(self.body.material.friction, 0.05)
         force = self.weight / (count * mu)
         young = self.thing.young / (1.0 - self.thing.poisson**2)
+        wall = self.thing.body.wall if self.thing.body is not None else None
+        if wall is not None:
+            # Reissner's shallow cap in place of the half-space
+            radius = 0.25 * self.thing.surface.size
+            return float(force * radius * np.sqrt(3.0) / (4.0 * self.thing.young * wall.thickness**2))
         depth = 3.0 * (0.75 * force / (young * np.sqrt(0.01))) ** (2.0 / 3.0)
         return float(np.clip(depth, 1e-6, 0.1 * self.thing.surface.size))
 
@@ -155,75 +242,33 @@ class Holder:
             owners: the finger group a link belongs to; -1 for none.
             tries: contact simulations at most.
         """
-        depths = np.array(depths, dtype=np.float64)
+        search = _DepthSearch(np.array(depths, dtype=np.float64), deepest)
         best: Held | None = None
-        failure = Failure("never held", np.inf)
         mass = self._mass(None, T_world_object)
-        gain = np.full(len(depths), 2.0 / 3.0)
-        before: tuple[Floats, Floats] | None = None
-        away = 0
-        floor = np.zeros(len(depths))
         for _ in range(tries):
-            answer = self.simulate(*pose(depths), T_world_object, depths, mass)
+            answer = self.simulate(*pose(search.depths), T_world_object, search.depths, mass)
             if isinstance(answer, Failure):
-                failure = answer
-                if best is not None:
-                    # too little: half way back to what is known to hold
-                    if answer.unit == "stop" or np.abs(np.log(depths / best.depths)).max() < 0.05:
-                        break
-                    floor = depths
-                    depths, before = np.sqrt(depths * best.depths), None
-                    continue
-                if answer.unit == "stop" or (depths >= deepest).all():
-                    return answer if answer.unit != "stop" else Failure(answer.reason, answer.margin, "", answer.detail)
-                away += answer.reason == "pushed away"
-                if away >= 3:
-                    return answer
-                before = None
-                depths = np.minimum(depths * 2.0, deepest)
+                if not search.failed(answer):
+                    break
                 continue
             mass = self._mass(answer.vertices, answer.state.T_world_object)
             forces, wanted = self._by_group(answer, owners, len(depths))
             short = self.shortfall(answer)
             if short is None and (best is None or answer.largest_force < best.largest_force):
                 best = answer
-            if short is not None:
-                failure = short
             assert answer.wanted.forces is not None
             largest = float(answer.wanted.forces[:, 2].max())
             if short is None and answer.largest_force <= CLOSE_ENOUGH * largest:
                 break
-            # log-log slope of force over depth, once there are two simulations to take it from
-            if before is not None:
-                moved = np.log(depths / before[0])
-                useful = (np.abs(moved) > 0.01) & (before[1] > 0) & (forces > 0)
-                slope = np.ones_like(gain)
-                slope[useful] = np.log(forces[useful] / before[1][useful]) / moved[useful]
-                gain = np.where(useful, 1.0 / np.clip(slope, 0.8, 2.5), gain)
-            before = (depths, forces)
             scale = np.where(forces > 0, AIM * wanted / np.maximum(forces, 1e-12), 2.0)
             if short is not None:
                 # whatever the distribution, the largest must not fall while the object is not held
                 scale = np.maximum(scale, min(1.1, AIM * largest / max(answer.largest_force, 1e-12)))
                 if short.reason == "friction does not balance":
                     scale = np.maximum(scale, 1.15)
-            step = np.clip(scale, 0.4, 3.0) ** gain
-            if np.abs(step - 1.0).max() < 0.004:
-                if short is None:
-                    break
-                step = np.full_like(step, 1.05)
-            proposed = np.minimum(depths * step, deepest)
-            if floor.any() and (proposed < 1.02 * floor).any():
-                # that little has been tried; between it and what holds
-                proposed = np.maximum(proposed, np.sqrt(floor * depths))
-                if np.abs(np.log(proposed / depths)).max() < 0.05:
-                    break
-            depths = proposed
-            if short is not None and (depths >= deepest).all():
+            if not search.simulated(forces, scale, short):
                 break
-        if best is None:
-            return failure
-        return best
+        return best if best is not None else search.failure
 
     def simulate(
         self, q: Floats, T_world_palm: pin.SE3, T_world_object: pin.SE3, depths: Floats, mass: _Mass | None = None
@@ -289,7 +334,7 @@ class Holder:
         return [i for i in range(len(poses)) if bounds[i] < NEAR]
 
     def shortfall(self, held: Held) -> Failure | None:
-        """Condition (8): every simulated normal force at least the wanted one, and friction that balances the weight."""
+        """Condition (8): every normal force at least the wanted one, and friction that balances the weight."""
         assert held.wanted.forces is not None
         missing = held.wanted.forces[:, 2] - held.normal_forces
         worst = int(np.argmax(missing))
@@ -306,12 +351,11 @@ class Holder:
             allowed = min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
             if region.normal_force > allowed:
                 detail = f"{region.normal_force:.3g} N at {link.name}, {allowed:.3g} N allowed"
-                return Failure("force above the limit", region.normal_force / allowed, "stop", detail)
+                return Failure("force above the limit", region.normal_force / allowed, "of the limit", detail)
             if region.peak_pressure > self.largest_pressure:
                 detail = f"{region.peak_pressure:.3g} Pa at {link.name}, {self.largest_pressure:.3g} Pa allowed"
-                return Failure(
-                    "pressure above the limit", region.peak_pressure / self.largest_pressure, "stop", detail
-                )
+                share = region.peak_pressure / self.largest_pressure
+                return Failure("pressure above the limit", share, "of the limit", detail)
         return None
 
     def _infeasible(self, contacts: ContactSet, weight: Floats, centre: Floats) -> Failure:
@@ -320,9 +364,7 @@ class Holder:
         if result.blame and Family.FORCE_LIMIT in result.blame[0].families:
             needed = result.blame[0].largest_force
             if needed is not None:
-                return Failure(
-                    "needs more force than allowed", needed, "N", f"{needed:.3g} N would hold it"
-                )
+                return Failure("needs more force than allowed", needed, "N", f"{needed:.3g} N would hold it")
         return Failure("no forces hold the weight", 1.0, "", f"to blame: {blame}")
 
     def _contacts(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> ContactSet:
@@ -359,9 +401,7 @@ class Holder:
         force = np.array([0.0, 0.0, -self.weight])
         return np.concatenate([force, np.cross(T_world_object.rotation @ centre, force)])
 
-    def _by_group(
-        self, held: Held, owners: Callable[[HandLink], int], groups: int
-    ) -> tuple[Floats, Floats]:
+    def _by_group(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> tuple[Floats, Floats]:
         """Simulated and wanted normal force of each finger group [N]; a group has what its regions have together."""
         assert held.wanted.forces is not None
         forces, wanted = np.zeros(groups), np.zeros(groups)

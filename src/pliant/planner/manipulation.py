@@ -140,10 +140,9 @@ class _Carried:
         T_object = self.follow(q, T_palm, T_wanted, offsets)
         away, turned = _apart(T_object, T_wanted)
         options = setting.task.options
-        if away > options.move_tolerance or turned > options.turn_tolerance:
-            if by is not Carrier.BOTH:
-                detail = f"the object would stay {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg behind"
-                return Stage.REACH, Failure("fingers cannot carry out the move", away, "m", detail)
+        if (away > options.move_tolerance or turned > options.turn_tolerance) and by is not Carrier.BOTH:
+            detail = f"the object would stay {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg behind"
+            return Stage.REACH, Failure("fingers cannot carry out the move", away, "m", detail)
         if by is Carrier.BOTH:
             T_palm = T_wanted * T_object.actInv(T_palm)
             T_object = T_wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -95,8 +96,11 @@ def lift_path(setting: Setting, q: Floats, T_world_palm: pin.SE3, height: float)
     """Joints along a straight way up; the hand's joints stay."""
     count = max(1, int(np.ceil(height / LIFT_STEP)))
     path = [q]
-    for k in range(1, count + 1 if height > 0.0 else 0 + 1):
-        T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + [0.0, 0.0, height * k / count])
+    if height <= 0.0:
+        return np.array(path)
+    for k in range(1, count + 1):
+        up = np.array([0.0, 0.0, height * k / count])
+        T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + up)
         found = setting.ik.solve(T, seed=path[-1], starts=1)
         if not found.found or np.abs(found.q - path[-1]).max() > 0.5:
             return Failure("arm cannot lift so high", height * (1.0 - (k - 1) / count), "m", "missing height")
@@ -134,7 +138,7 @@ def smooth_times(path: Floats, limits: JointLimits, *, least: float = 0.2) -> Fl
 
 
 def _free(path: Floats, blocked: Callable[[Floats], bool]) -> bool:
-    for a, b in zip(path[:-1], path[1:], strict=True):
+    for a, b in pairwise(path):
         count = max(1, int(np.ceil(np.abs(b - a).max() / CHECK)))
         # coarse first: most collisions are found with few checks
         for stride in (8, 1):

@@ -93,8 +93,7 @@ def _assembled(
         poses = [lifted.held.state.T_world_object, *(step.held.state.T_world_object for step in steps)]
         timed.add(Phase.MOVE, moments, path, poses)
         states += [
-            _state(setting, step.held, begin + float(t), Phase.MOVE)
-            for step, t in zip(steps, moments[1:], strict=True)
+            _state(setting, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
     trajectory = timed.trajectory()
     held_part = np.array([state.q for state in states])
@@ -149,9 +148,7 @@ class _Timeline:
         self.add(phase, times, path, poses)
 
     def trajectory(self) -> Trajectory:
-        return Trajectory(
-            np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses)
-        )
+        return Trajectory(np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses))
 
 
 def _numbers(T: pin.SE3) -> Floats:
@@ -219,7 +216,7 @@ def _state(setting: Setting, held: Held, time: float, phase: Phase) -> HeldState
                 peak_pressure=region.peak_pressure,
                 area=region.area,
                 depth=region.depth,
-                stiffness=np.array(region.stiffness),
+                stiffness=np.diag(region.stiffness).copy(),
                 friction=float(held.contacts.friction[k]),
                 max_force=float(held.contacts.max_force[k]),
                 p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,

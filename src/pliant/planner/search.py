@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
@@ -55,9 +55,8 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
     if jobs is not None and jobs < 1:
         raise OptionError("jobs", f"{jobs}; allowed: 1 or more")
     began = time.monotonic()
-    asked, task = task, with_arm(task)
+    task = with_arm(task)
     tell = progress or (lambda stage, done, total, fallen: None)
-    prepared = 0.0
 
     def preparing(what: str, share: float) -> None:
         tell(f"preparing the object: {what}", round(100 * share), 100, {})
@@ -83,10 +82,7 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         done, more = _completed(grasps, options.keep, over, tell, cpu, rejections)
     rejections += more
     kept = ranked(done, options.weights)
-    for grasp in kept[options.keep :]:
-        rejections.append(
-            Rejection(grasp.hypothesis.number, Stage.CHOICE, "others need less force", grasp.largest_force, "N")
-        )
+    rejections += [_outdone(grasp.hypothesis, grasp.largest_force) for grasp in kept[options.keep :]]
     kept = kept[: options.keep]
     rejections.sort(key=lambda rejection: rejection.number)
     answer = Plan(
@@ -101,14 +97,11 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         cpu_s=cpu,
         versions=_versions(),
     )
-    del asked
-    return _with_advice(answer)
-
-
-def _with_advice(answer: Plan) -> Plan:
-    from dataclasses import replace
-
     return replace(answer, advice=advice(answer))
+
+
+def _outdone(hypothesis: Hypothesis, force: float) -> Rejection:
+    return Rejection(hypothesis.number, Stage.CHOICE, "others need less force", force, "N")
 
 
 Over = Callable[[str, Iterable[Any]], Iterator[tuple[Any, float]]]
@@ -164,12 +157,7 @@ def _completed(
                 else:
                     done.append(answer)
         at += len(wave)
-    for grasp in order[at:]:
-        rejections.append(
-            Rejection(
-                grasp.hypothesis.number, Stage.CHOICE, "others need less force", grasp.held.largest_force, "N"
-            )
-        )
+    rejections += [_outdone(grasp.hypothesis, grasp.held.largest_force) for grasp in order[at:]]
     tell("lifting, moving, approaching", len(order), len(order), dict(fallen))
     return done, rejections
 
@@ -186,7 +174,7 @@ class _Worker:
     def work(self, what: str, items: list[Any]) -> tuple[list[Any], float]:
         """Answers for some items, and the CPU time they took [s]."""
         start = time.process_time()
-        run: Callable[[Setting, Any], Any] = {"try": try_hypothesis, "complete": complete}[what]
+        run: Callable[[Setting, Any], Any] = complete if what == "complete" else try_hypothesis
         answers = [run(self.setting, item) for item in items]
         return answers, time.process_time() - start
 

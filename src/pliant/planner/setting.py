@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from pliant.contact import PreparedObject
 from pliant.errors import OptionError, Problem
-from pliant.objects import Body
+from pliant.objects import Body, Mesh, mesh_volume
 from pliant.planner.grasping_hand import GraspingHand
 from pliant.planner.holding import Holder
 from pliant.planner.task import Task
@@ -52,7 +53,7 @@ def with_arm(task: Task) -> Task:
     q = whole.q_home
     q[whole.hand_joints] = task.q_start
     # above the object, so that the way to it is free
-    above = task.T_world_object.translation + [0.0, 0.0, 0.3 + assembly.hand.palm.length]
+    above = task.T_world_object.translation + np.array([0.0, 0.0, 0.3 + assembly.hand.palm.length])
     q[whole.arm_joints[:3]] = above
     return replace(task, assembly=whole, q_start=q)
 
@@ -83,9 +84,7 @@ class Setting:
         )
         pairs = _self_pairs(self.assembly, task.q_start)
         movable = [
-            link.name
-            for link in self.robot.urdf.links
-            if link.collisions and self.robot.joints_moving(link.name).any()
+            link.name for link in self.robot.urdf.links if link.collisions and self.robot.joints_moving(link.name).any()
         ]
         self.surroundings = Clearance(
             self.robot, self.obstacles, links=movable, pairs=pairs, distance=0.0, influence=0.05
@@ -116,11 +115,8 @@ class Setting:
         return q
 
 
-def _solid(mesh: object) -> object:
+def _solid(mesh: Mesh) -> Any:
     """A convex obstacle as a solid (so that a link deep inside is seen), any other as its surface."""
-    from pliant.objects import Mesh, mesh_volume
-
-    assert isinstance(mesh, Mesh)
     if len(mesh.faces) <= 20_000:
         import trimesh
 
@@ -149,13 +145,12 @@ def _self_pairs(assembly: Assembly, q: Floats) -> list[tuple[str, str]]:
     apart = [
         (a, b)
         for a, b in combinations(links, 2)
-        if body(a) != body(b) and above(a) != body(b) and above(b) != body(a) and above(above(a) or a) != body(b)
+        if body(a) != body(b)
+        and above(a) != body(b)
+        and above(b) != body(a)
+        and above(above(a) or a) != body(b)
         and above(above(b) or b) != body(a)
     ]
-    probe = Clearance(robot, (), links=[], pairs=apart, distance=0.0, influence=0.05)
-    touching: set[tuple[str, str]] = set()
-    robot.update(q)
-    for first, second in probe._near(0.0):
-        if probe._distance(first, second)[0] <= 0.0:
-            touching.add((first.name, second.name))
+    everywhere = Clearance(robot, (), links=[], pairs=apart, distance=0.0, influence=0.05)
+    touching = set(everywhere.collisions(q))
     return [pair for pair in apart if pair not in touching]

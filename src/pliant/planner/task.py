@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pinocchio as pin
@@ -45,6 +45,9 @@ class Wish:
         by: who does it.
     """
 
+    # Read by pydantic where a document holds a wish; a plain dict, so nothing is imported for it.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
+
     lift: float = 0.05
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -74,6 +77,8 @@ class PlannerOptions:
         turn_tolerance: the same for its orientation [rad].
         weights: of the choice among the kept: largest force, joint range, arm path; each is compared with the best.
     """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
     faces: int = 60
     rolls: int = 8

@@ -166,6 +166,12 @@ class Clearance:
                 return first.name, second.name
         return None
 
+    def collisions(self, q: Array, *, margin: float = 0.0) -> list[tuple[str, str]]:
+        """Every pair nearer than ``margin``."""
+        self.robot.update(q)
+        near = [pair for pair in self._near(margin) if self._distance(*pair)[0] <= margin]
+        return [(first.name, second.name) for first, second in near]
+
     def along(self, path: ArrayLike) -> PathClearance:
         """The tightest place of a joint path, point by point."""
         best = PathClearance(np.inf, 0, ("", ""))

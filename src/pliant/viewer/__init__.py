@@ -1,23 +1,107 @@
-"""Seeing it: drawables and still pictures."""
+"""Seeing it: drawables and still pictures, the page in the browser, the report. Names are loaded when first used."""
 
-from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
-from pliant.viewer.plots import Series, line_plot
-from pliant.viewer.pressure_image import pressure_image
-from pliant.viewer.run_plots import run_figures, write_run_plots
-from pliant.viewer.still import Camera, look_at, render, save_png
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pliant.viewer.app import Viewer as Viewer
+    from pliant.viewer.colours import scale_colours as scale_colours
+    from pliant.viewer.curves import Measured as Measured
+    from pliant.viewer.curves import grasp_figures as grasp_figures
+    from pliant.viewer.curves import measured_run as measured_run
+    from pliant.viewer.drawables import Drawable as Drawable
+    from pliant.viewer.drawables import arrow as arrow
+    from pliant.viewer.drawables import ball as ball
+    from pliant.viewer.drawables import robot_drawables as robot_drawables
+    from pliant.viewer.plan_still import draw_moment as draw_moment
+    from pliant.viewer.plan_still import save_stills as save_stills
+    from pliant.viewer.plots import Series as Series
+    from pliant.viewer.plots import line_plot as line_plot
+    from pliant.viewer.pressure_image import pressure_image as pressure_image
+    from pliant.viewer.report import report_html as report_html
+    from pliant.viewer.report import write_report as write_report
+    from pliant.viewer.run_plots import run_figures as run_figures
+    from pliant.viewer.run_plots import write_run_plots as write_run_plots
+    from pliant.viewer.stage import Look as Look
+    from pliant.viewer.still import Camera as Camera
+    from pliant.viewer.still import look_at as look_at
+    from pliant.viewer.still import render as render
+    from pliant.viewer.still import save_png as save_png
+    from pliant.viewer.surface import ColourBy as ColourBy
+    from pliant.viewer.surface import ObjectSurface as ObjectSurface
+    from pliant.viewer.timeline import Moment as Moment
+    from pliant.viewer.timeline import Timeline as Timeline
+
+_HOMES = {
+    "write_run_plots": "run_plots",
+    "run_figures": "run_plots",
+    "line_plot": "plots",
+    "Series": "plots",
+    "Camera": "still",
+    "ColourBy": "surface",
+    "Drawable": "drawables",
+    "Look": "stage",
+    "Measured": "curves",
+    "Moment": "timeline",
+    "ObjectSurface": "surface",
+    "Timeline": "timeline",
+    "Viewer": "app",
+    "arrow": "drawables",
+    "ball": "drawables",
+    "draw_moment": "plan_still",
+    "grasp_figures": "curves",
+    "look_at": "still",
+    "measured_run": "curves",
+    "pressure_image": "pressure_image",
+    "render": "still",
+    "report_html": "report",
+    "robot_drawables": "drawables",
+    "save_png": "still",
+    "save_stills": "plan_still",
+    "scale_colours": "colours",
+    "write_report": "report",
+}
 
 __all__ = [
     "Camera",
+    "ColourBy",
     "Drawable",
+    "Look",
+    "Measured",
+    "Moment",
+    "ObjectSurface",
     "Series",
+    "Timeline",
+    "Viewer",
     "arrow",
     "ball",
+    "draw_moment",
+    "grasp_figures",
     "line_plot",
     "look_at",
+    "measured_run",
     "pressure_image",
     "render",
+    "report_html",
     "robot_drawables",
     "run_figures",
     "save_png",
+    "save_stills",
+    "scale_colours",
+    "write_report",
     "write_run_plots",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f"pliant.viewer.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'pliant.viewer' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -62,25 +62,54 @@ def render(
     Args:
         ground: height of a plain floor that catches shadows [m]; none by default.
     """
+    w, h = 2 * width, 2 * height
+    solid = [item for item in drawables if item.opacity >= 1.0]
+    clear = [item for item in drawables if item.opacity < 1.0]
+    lamp = _lamp(camera)
+    scene = _gather(solid or clear)
+    shadow = _ShadowMap(scene.corners, lamp)
+    image, _ = _picture(scene, camera, lamp, shadow, w, h, ground)
+    if clear and solid:
+        # What is seen through is drawn once more as if it were solid, and laid over; it casts no shadow.
+        front, seen = _picture(_gather([*solid, *clear]), camera, lamp, shadow, w, h, None, only_clear=True)
+        image += seen[..., None] * (front - image)
+    image = image.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
+    return np.asarray(np.clip(255.0 * image ** (1 / 1.1), 0, 255), dtype=np.uint8)
+
+
+def _picture(
+    scene: _Scene,
+    camera: Camera,
+    lamp: Floats,
+    shadow: _ShadowMap,
+    w: int,
+    h: int,
+    ground: float | None,
+    *,
+    only_clear: bool = False,
+) -> tuple[Floats, Floats]:
+    """All surfaces as if they were solid, and the opacity of what each pixel shows where that is below 1, else 0.
+
+    Args:
+        only_clear: leave out what lies behind nothing clear; the rest of the picture is not wanted.
+    """
     from pliant.viewer.rasteriser import rasterise
 
-    w, h = 2 * width, 2 * height
-    scene = _gather(drawables)
     focal = 0.5 * h / np.tan(0.5 * camera.field_of_view)
     local = (scene.corners - camera.eye) @ camera.axes.T
     depth_buffer, owner, weights = rasterise(_perspective(local, focal, w, h), -local[..., 2], w, h)
     image = _background(w, h)
-    lamp = _lamp(camera)
-    shadow = _ShadowMap(scene.corners, lamp)
     rays = _rays(camera, focal, w, h)
     hit = owner >= 0
+    opacity = np.where(hit, scene.opacity[owner], 1.0)
     if ground is not None:
         _paint_ground(image, camera, rays, ground, hit, shadow, scene)
+    if only_clear:
+        hit &= opacity < 1.0
     points = camera.eye + rays[hit] * depth_buffer[hit][:, None]
     image[hit] = _shade(scene, owner[hit], weights[hit], points, camera, lamp, shadow)
     image[hit] *= _crevices(depth_buffer, hit, focal)[hit][:, None]
-    image = image.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
-    return np.asarray(np.clip(255.0 * image ** (1 / 1.1), 0, 255), dtype=np.uint8)
+    return image, np.where(opacity < 1.0, opacity, 0.0)
 
 
 def save_png(image: NDArray[np.uint8], path: str | Path) -> Path:
@@ -102,10 +131,11 @@ class _Scene:
     normals: Floats  # m x 3 x 3, per corner
     colours: Floats  # m x 3 x 3, per corner
     gloss: Floats  # m
+    opacity: Floats  # m
 
 
 def _gather(drawables: Sequence[Drawable]) -> _Scene:
-    corners, normals, colours, gloss = [], [], [], []
+    corners, normals, colours, gloss, opacity = [], [], [], [], []
     for item in drawables:
         mesh = item.mesh
         colour = np.broadcast_to(np.asarray(item.colour, dtype=np.float64), (len(mesh.vertices), 3))
@@ -113,7 +143,8 @@ def _gather(drawables: Sequence[Drawable]) -> _Scene:
         normals.append(_corner_normals(mesh.vertices, mesh.faces))
         colours.append(colour[mesh.faces])
         gloss.append(np.full(len(mesh.faces), item.gloss))
-    return _Scene(*(np.concatenate(parts) for parts in (corners, normals, colours, gloss)))
+        opacity.append(np.full(len(mesh.faces), item.opacity))
+    return _Scene(*(np.concatenate(parts) for parts in (corners, normals, colours, gloss, opacity)))
 
 
 def _corner_normals(vertices: Floats, faces: NDArray[np.int64]) -> Floats:

@@ -1,0 +1,88 @@
+"""Where items run. An engine takes items and gives outcomes; everything else is the same for all of them."""
+
+from __future__ import annotations
+
+import os
+import queue
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Protocol
+
+from pliant.batch.items import Item
+from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.errors import OptionError, Problem
+
+__all__ = ["Engine", "LocalEngine"]
+
+
+class Engine(Protocol):
+    """Runs attempts at items."""
+
+    def open(self, work: str, folder: Path, limits: Limits) -> None:
+        """Begin; ``folder`` takes scratch folders."""
+
+    def capacity(self) -> int:
+        """How many items can run at once, now."""
+
+    def submit(self, item: Item) -> Any:
+        """Start one attempt; a ticket."""
+
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+        """Wait until an attempt has ended or the time is over; every one that has ended with its outcome."""
+
+    def close(self) -> None:
+        """End at once; attempts that are running are lost."""
+
+
+class LocalEngine:
+    """Worker processes on this machine, one thread of linear algebra each.
+
+    Args:
+        jobs: how many at once; the processors of this machine by default.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        if jobs is not None and not 1 <= jobs <= 4096:
+            raise OptionError("batch", Problem("jobs", f"{jobs}", "1 .. 4096"))
+        self.jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or 1
+        self._seats: list[Seat] = []
+        self._free: queue.SimpleQueue[Seat] = queue.SimpleQueue()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def open(self, work: str, folder: Path, limits: Limits) -> None:
+        self._seats = [Seat(work, folder, str(i), limits) for i in range(self.jobs)]
+        for seat in self._seats:
+            self._free.put(seat)
+        # The threads only wait for their workers.
+        self._threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="pliant-batch")
+
+    def capacity(self) -> int:
+        return self.jobs
+
+    def pids(self) -> list[int]:
+        """Of the workers that are alive now."""
+        return [pid for seat in self._seats if (pid := seat.pid) is not None]
+
+    def submit(self, item: Item) -> Future[Outcome]:
+        assert self._threads is not None
+        return self._threads.submit(self._run, item)
+
+    def _run(self, item: Item) -> Outcome:
+        seat = self._free.get()
+        try:
+            return seat.run(item)
+        finally:
+            self._free.put(seat)
+
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+        for future in wait(tickets, timeout, return_when=FIRST_COMPLETED).done:
+            yield future, future.result()
+
+    def close(self) -> None:
+        for seat in self._seats:
+            seat.close()
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
+        for seat in self._seats:
+            seat.end()

@@ -1,0 +1,155 @@
+"""Items on a Ray cluster: the same seats and workers, on whichever node has a processor free.
+
+A Ray task holds a seat (`pliant.batch.seat`) for as long as Ray keeps its process, so limits and the death of a worker
+are handled on the node as they are here; what is made comes back through Ray and is committed by one writer. A node
+that dies costs the items it was at, and each of them is tried again elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pliant.batch.items import Item
+from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.errors import OptionError, Problem
+
+__all__ = ["RayEngine"]
+
+ASK_EVERY = 2.0
+"""How often the cluster is asked how large it is [s]."""
+
+
+class RayEngine:
+    """A Ray cluster.
+
+    Args:
+        address: of an existing cluster (``host:port``, ``auto``, ``ray://...``); RAY_ADDRESS by default, and where
+            that is not set either, a cluster on this machine is started for the batch and ended with it.
+        jobs: most items at once; as many as the cluster has processors by default.
+    """
+
+    def __init__(self, address: str | None = None, jobs: int | None = None) -> None:
+        self.address = address or os.environ.get("RAY_ADDRESS") or None
+        self.jobs = jobs
+        self._asked = -ASK_EVERY
+        self._size = 1
+        self._started = False
+        self._count = 0
+
+    def open(self, work: str, folder: Path, limits: Limits) -> None:
+        ray = _ray()
+        if not ray.is_initialized():
+            options: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
+            if self.address is None:
+                options |= {"num_cpus": self.jobs, "include_dashboard": False}
+            try:
+                _knock(self.address)
+                ray.init(address=self.address, **options)
+            except (ConnectionError, OSError, RuntimeError, ValueError) as bad:
+                allowed = "start one with 'ray start --head', or leave the address out"
+                what = Problem(f"address {self.address}", f"no Ray cluster answers: {_line(bad)}", allowed)
+                raise OptionError("ray", what) from None
+            self._started = True
+        self._ray, self._folder = ray, folder
+        self._task = ray.remote(num_cpus=1, max_retries=0)(run_on_node)
+        self._common = (work, limits, [path for path in sys.path if path])
+
+    def capacity(self) -> int:
+        # Nodes come and go. No more tasks than processors, so that none waits in a queue when a batch is stopped.
+        if time.monotonic() - self._asked >= ASK_EVERY:
+            self._size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            self._asked = time.monotonic()
+        return self._size if self.jobs is None else min(self._size, self.jobs)
+
+    def submit(self, item: Item) -> Any:
+        return self._task.remote(item.name, dict(item.arguments), *self._common)
+
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+        if not tickets:
+            return
+        # Not fetched here: a result on a node that has just died must fail below, where it costs one item.
+        ready, _ = self._ray.wait(list(tickets), num_returns=1, timeout=timeout, fetch_local=False)
+        if ready:
+            ready, _ = self._ray.wait(list(tickets), num_returns=len(tickets), timeout=0, fetch_local=False)
+        for ticket in ready:
+            yield ticket, self._outcome(ticket)
+
+    def _outcome(self, ticket: Any) -> Outcome:
+        try:
+            name, ok, failure, facts, files = self._ray.get(ticket)
+        except self._ray.exceptions.RayTaskError as bad:
+            if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
+                raise cause from None
+            return Outcome("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
+        except self._ray.exceptions.RayError as bad:
+            return Outcome(
+                "", False, None, "node", f"the node or its worker was lost: {type(bad).__name__}", _line(bad)
+            )
+        if not ok:
+            kind, reason, detail = failure
+            return Outcome(name, False, None, kind, reason, detail, facts)
+        self._count += 1
+        made = self._folder / f"ray.{self._count}"
+        (made / "files").mkdir(parents=True)
+        for path, content in files.items():
+            target = made / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return Outcome(name, True, made, facts=facts)
+
+    def close(self) -> None:
+        if self._started:
+            self._ray.shutdown()
+            self._started = False
+
+
+Made = tuple[str, bool, tuple[str, str, str], dict[str, Any], dict[str, bytes]]
+
+_SEATS: dict[tuple[Any, ...], Seat] = {}
+"""Of this process of Ray: it is used for one task after the other."""
+
+
+def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits, paths: list[str]) -> Made:
+    """One attempt at an item, in a process of Ray: name, whether it is finished, the failure, facts, files."""
+    import shutil
+
+    key = (work, limits, tuple(paths))
+    if key not in _SEATS:
+        folder = Path(tempfile.mkdtemp(prefix="pliant_batch_"))
+        _SEATS[key] = Seat(work, folder, "0", limits, paths)
+    outcome = _SEATS[key].run(Item(name, arguments))
+    files: dict[str, bytes] = {}
+    if outcome.made is not None:
+        if outcome.ok:
+            found = [path for path in outcome.made.rglob("*") if path.is_file()]
+            files = {str(path.relative_to(outcome.made)): path.read_bytes() for path in found}
+        shutil.rmtree(outcome.made, ignore_errors=True)
+    facts = outcome.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
+    return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
+
+
+def _knock(address: str | None) -> None:
+    """Whether anybody listens at ``host:port``; Ray itself would wait for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and "://" not in str(address) and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        what = Problem("engine", "Ray is not installed", "install it with: pip install 'pliant[ray]'")
+        raise OptionError("batch", what) from None
+    return ray
+
+
+def _line(bad: BaseException) -> str:
+    return " ".join(str(bad).split())[:300]

@@ -1,0 +1,42 @@
+"""`pliant export`: plans for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["export"]
+
+
+def export(
+    source: Annotated[Path, typer.Argument(help="A plan file.")],
+    format: Annotated[str, typer.Option("--format", help="mcap, ros1, ros2, csv, json, grasps or srdf.")],
+    out: Annotated[Path, typer.Option(help="The file to write; for ros2 a new folder.")],
+    grasp: Annotated[int, typer.Option(help="Which of the plan's grasps; 0 is the best.")] = 0,
+    rate: Annotated[float, typer.Option(help="Joint states and transforms per second in bags.")] = 50.0,
+    start: Annotated[float, typer.Option(help="Time stamp of the beginning in bags [s].")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write a plan's trajectory, forces and shapes for other tools. No ROS is needed.
+
+    Examples:
+
+        pliant export ring.plan --format mcap --out ring.mcap
+
+        pliant export ring.plan --format ros2 --out ring_bag
+
+        pliant export ring.plan --format csv --out ring.csv --grasp 1
+
+        pliant export ring.plan --format grasps --out ring.npz
+    """
+    from pliant.cli.answers import emit
+    from pliant.files.export import ExportOptions, export_file
+
+    options = ExportOptions(grasp=grasp, rate=rate, start=start)
+    files = export_file(source, out, format=format, options=options)
+    if not json:
+        for file in files:
+            print(f"wrote {file}")
+    emit({"files": [str(file) for file in files], "format": format}, json)

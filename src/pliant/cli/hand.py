@@ -1,0 +1,104 @@
+"""`pliant hand import`: a description of one's own hand, proposed from its URDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pliant.robot import Hand
+    from pliant.robot.proposal import Proposal
+
+__all__ = ["hand"]
+
+
+def hand(
+    action: Annotated[str, typer.Argument(help="import: propose a description.")],
+    urdf: Annotated[Path, typer.Argument(help="The hand's URDF.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the result; the hand's name by default.")] = None,
+    package_dir: Annotated[
+        list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
+    ] = [],  # noqa: B006 - typer copies it
+    picture: Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the proposal.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Propose the description of a hand from its URDF: fingers, pads, open and closed, palm, preshapes.
+
+    Writes a folder with hand.yaml (every guess as a comment, with its reason and how sure it is), the URDF, its meshes
+    and a picture. Look at it, correct hand.yaml, and see with `pliant check` whether it still fits.
+
+    Examples:
+
+        pliant hand import my_hand.urdf
+
+        pliant hand import allegro.urdf --package-dir ~/catkin_ws/src --out hands/allegro
+    """
+    from pliant.cli.answers import EXIT_BROKEN, emit
+    from pliant.errors import OptionError, unknown_name
+    from pliant.files import check_file
+    from pliant.robot import load_hand, read_urdf
+    from pliant.robot.proposal import propose_hand, write_proposal
+
+    if action != "import":
+        raise OptionError("pliant hand", unknown_name("action", action, ("import",)))
+    proposal = propose_hand(read_urdf(urdf, package_dirs=package_dir))
+    folder = out if out is not None else Path(proposal.description.name)
+    if (folder / "hand.yaml").exists():
+        raise OptionError(str(folder / "hand.yaml"), "is there already; name another folder with --out")
+    path = write_proposal(proposal, folder)
+    report = check_file(path)
+    files = [path, folder / proposal.description.urdf]
+    if picture and report.ok:
+        files.append(_draw(load_hand(path), folder / "hand.png"))
+    answer = {
+        "hand": path,
+        "ok": report.ok,
+        "fingers": [finger.name for finger in proposal.description.fingers],
+        "guesses": [
+            {"about": g.about, "what": g.what, "reason": g.reason, "confidence": round(g.confidence, 2)}
+            for g in proposal.guesses
+        ],
+        "problems": [{"where": p.where, "what": p.what, "allowed": p.allowed} for p in report.problems],
+        "files": files,
+    }
+    emit(answer, json)
+    if not json:
+        _print(proposal, files)
+    if not report.ok:
+        for problem in report.problems:
+            typer.echo(f"problem: {problem}", err=True)
+        raise typer.Exit(EXIT_BROKEN)
+
+
+def _draw(hand: Hand, path: Path) -> Path:
+    from pliant.cli.answers import progress
+    from pliant.viewer import save_png
+    from pliant.viewer.hand_picture import hand_picture
+
+    with progress("drawing"):
+        return save_png(hand_picture(hand), path)
+
+
+def _print(proposal: Proposal, files: list[Path]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from pliant.viewer.hand_picture import FINGER_COLOURS
+
+    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    table = Table("about", "guess", "why", "sure", title=proposal.description.title)
+    for guess in proposal.guesses:
+        table.add_row(guess.about, guess.what, guess.reason, f"{100 * guess.confidence:.0f} %")
+    console.print(table)
+    colours = [
+        f"{finger.name} {FINGER_COLOURS[i % len(FINGER_COLOURS)][0]}"
+        for i, finger in enumerate(proposal.description.fingers)
+    ]
+    console.print(
+        f"in the picture: {', '.join(colours)}; red: where the palm looks; black: how the first finger closes"
+    )
+    for path in files:
+        console.print(str(path))
+    console.print("Correct hand.yaml where it is wrong, then: pliant check", str(files[0]))

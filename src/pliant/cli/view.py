@@ -1,0 +1,51 @@
+"""`pliant view`: a plan or a task in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["view"]
+
+
+def view(
+    file: Annotated[str, typer.Argument(help="A plan file, a task file, or the name of a shipped task.")],
+    run: Annotated[Path | None, typer.Option(help="A run log of this plan, drawn beside it in the plots.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try; 0 takes any.")] = 8080,
+    host: Annotated[str, typer.Option(help="Where to listen; only this machine by default.")] = "127.0.0.1",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes for planning from the page.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+) -> None:
+    """Look at a plan, or change a task and plan it, in a page on this machine.
+
+    Nothing leaves the machine. Stop with Ctrl-C.
+
+    Examples:
+
+        pliant view ring.plan
+
+        pliant view ring
+
+        pliant view my_task.yaml --port 9000 --no-browser
+    """
+    import webbrowser
+
+    from pliant.files import load_plan, read_task, shipped_task, shipped_tasks
+    from pliant.viewer import Viewer, measured_run
+
+    is_plan = file not in shipped_tasks() and Path(file).suffix.lower() not in (".yaml", ".yml", ".json")
+    plan = load_plan(file) if is_plan else None
+    task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
+    measured = measured_run(run, plan) if run is not None and plan is not None else None
+    with Viewer(host=host, port=port, jobs=jobs) as viewer:
+        folder = Path(file).resolve().parent
+        if plan is not None:
+            viewer.open_plan(plan, measured, folder=folder)
+        elif task is not None:
+            viewer.open_task(task, folder=folder)
+        print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
+        if browser:
+            webbrowser.open(viewer.address)
+        viewer.wait()

@@ -1,0 +1,110 @@
+"""Bags without ROS: written by the pure Python package rosbags, complete or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pliant.errors import OptionError, Problem
+from pliant.files.export.ros_messages import Stamped, plan_messages
+from pliant.planner import Plan, PlannedGrasp
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+__all__ = ["type_store", "write_bag"]
+
+
+def write_bag(plan: Plan, grasp: PlannedGrasp, path: Path, *, kind: str, rate: float, start: float) -> Path:
+    """Write a bag.
+
+    Args:
+        path: a file for ``mcap`` and ``ros1``, a new folder for ``ros2``.
+        kind: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder with an SQLite file; ros1: a ROS 1 bag.
+    """
+    store = type_store(kind)
+    messages = plan_messages(plan, grasp, store, rate=rate, start=start)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder as the result, so that it can take its place in one move.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pliant-export-") as folder:
+            made = Path(folder) / path.name
+            if kind == "ros1":
+                _write_ros1(made, messages, store)
+            else:
+                _write_ros2(made, messages, store, mcap=kind == "mcap")
+                if kind == "mcap":
+                    made = next(made.glob("*.mcap"))
+            if made.is_dir():
+                shutil.move(made, path)
+            else:
+                made.replace(path)
+    except OSError as bad:
+        raise OptionError(str(path), f"cannot be written: {bad.strerror or bad}") from None
+    return path
+
+
+def type_store(kind: str) -> Typestore:
+    """The message definitions: of ROS Noetic for ``ros1``, of ROS 2 Humble for the others."""
+    try:
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    except ImportError:
+        raise OptionError(
+            "export", Problem("", "bags need the package 'rosbags'", "pip install 'pliant[ros]'")
+        ) from None
+    if kind != "ros1":
+        return get_typestore(Stores.ROS2_HUMBLE)
+    store = get_typestore(Stores.ROS1_NOETIC)
+    if "tf2_msgs/msg/TFMessage" not in store.types:
+        store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf2_msgs/msg/TFMessage"))
+    return store
+
+
+def _write_ros1(path: Path, messages: Iterable[Stamped], store: Typestore) -> None:
+    from rosbags.rosbag1 import Writer
+
+    with Writer(path) as bag:
+        connections: dict[str, Any] = {}
+        for stamped in messages:
+            if stamped.topic not in connections:
+                connections[stamped.topic] = bag.add_connection(
+                    stamped.topic, stamped.type, typestore=store, latching=1 if stamped.latched else None
+                )
+            data = store.serialize_ros1(stamped.message, stamped.type)
+            bag.write(connections[stamped.topic], stamped.stamp, data)
+
+
+def _write_ros2(path: Path, messages: Iterable[Stamped], store: Typestore, *, mcap: bool) -> None:
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    plugin = StoragePlugin.MCAP if mcap else StoragePlugin.SQLITE3
+    with Writer(path, version=9 if mcap else 8, storage_plugin=plugin) as bag:
+        connections: dict[str, Any] = {}
+        for stamped in messages:
+            if stamped.topic not in connections:
+                profiles = [_quality(stamped.latched)]
+                connections[stamped.topic] = bag.add_connection(
+                    stamped.topic, stamped.type, typestore=store, offered_qos_profiles=profiles
+                )
+            bag.write(connections[stamped.topic], stamped.stamp, store.serialize_cdr(stamped.message, stamped.type))
+
+
+def _quality(latched: bool) -> Any:
+    """Reliable; kept for late listeners where it is sent only once."""
+    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+    never = QosTime(2147483647, 4294967295)
+    return Qos(
+        history=QosHistory.KEEP_LAST,
+        depth=1 if latched else 100,
+        reliability=QosReliability.RELIABLE,
+        durability=QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
+        deadline=never,
+        lifespan=never,
+        liveliness=QosLiveliness.AUTOMATIC,
+        liveliness_lease_duration=never,
+        avoid_ros_namespace_conventions=False,
+    )

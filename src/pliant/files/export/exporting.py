@@ -1,0 +1,90 @@
+"""One door for every format: what is exported, how, and to which files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pliant.errors import OptionError, PlanError, Problem, unknown_name
+from pliant.files.export.grasp_array import write_grasp_array
+from pliant.files.export.srdf import write_srdf
+from pliant.files.export.tables import write_csv, write_json
+from pliant.files.plan_file import load_plan
+from pliant.planner import Plan, PlannedGrasp
+
+__all__ = ["FORMATS", "ExportOptions", "export_file", "export_plan"]
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """How to export.
+
+    Args:
+        grasp: which of the plan's grasps, best first.
+        rate: joint states and transforms per second in bags, besides those at the trajectory's own points [1/s].
+        start: time stamp of the trajectory's beginning [s]; not 0, which means "no time" to ROS.
+    """
+
+    grasp: int = 0
+    rate: float = 50.0
+    start: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rate) and 0.0 < self.rate <= 10_000.0):
+            raise OptionError("export", Problem("rate", f"{self.rate:g}", "above 0 and at most 10000 per second"))
+        if not 0.0 < self.start < 4e9:
+            raise OptionError("export", Problem("start", f"{self.start:g}", "seconds above 0, such as a Unix time"))
+
+
+def _bag(kind: str) -> Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]:
+    def write(plan: Plan, grasp: PlannedGrasp, path: Path, options: ExportOptions) -> tuple[Path, ...]:
+        from pliant.files.export.bags import write_bag
+
+        return (write_bag(plan, grasp, path, kind=kind, rate=options.rate, start=options.start),)
+
+    return write
+
+
+FORMATS: dict[str, Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]] = {
+    "mcap": _bag("mcap"),
+    "ros1": _bag("ros1"),
+    "ros2": _bag("ros2"),
+    "csv": lambda plan, grasp, path, options: write_csv(plan, grasp, path),
+    "json": lambda plan, grasp, path, options: write_json(plan, path),
+    "grasps": lambda plan, grasp, path, options: write_grasp_array(plan, path),
+    "srdf": lambda plan, grasp, path, options: write_srdf(plan.task.assembly, path),
+}
+
+
+def export_plan(plan: Plan, path: str | Path, *, format: str, options: ExportOptions | None = None) -> tuple[Path, ...]:
+    """Write a plan for other tools; the files written.
+
+    Args:
+        path: the file, or the folder of a ``ros2`` bag. ``csv`` and ``grasps`` write a second file beside it.
+        format: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder (sqlite3); ros1: a ROS 1 bag; csv:
+            trajectory and contacts as tables; json: everything but large arrays; grasps: arrays of all grasps (.npz);
+            srdf: the robot's groups and postures.
+    """
+    options, path = options or ExportOptions(), Path(path)
+    if format not in FORMATS:
+        raise OptionError("export", unknown_name("format", format, FORMATS, where="format"))
+    if not plan.grasps and format not in ("json", "srdf"):
+        raise PlanError(plan.task.name, Problem("", "the plan has no grasp to export", "json exports its reasons"))
+    if plan.grasps and not 0 <= options.grasp < len(plan.grasps):
+        what = f"{options.grasp}"
+        raise OptionError("export", Problem("grasp", what, f"the plan has {len(plan.grasps)}, counted from 0"))
+    if path.is_dir():
+        raise OptionError(str(path), Problem("", "is a folder that exists", "name a file or a new folder"))
+    return FORMATS[format](plan, plan.grasps[options.grasp] if plan.grasps else None, path, options)  # type: ignore[arg-type]
+
+
+def export_file(
+    source: str | Path, path: str | Path, *, format: str, options: ExportOptions | None = None
+) -> tuple[Path, ...]:
+    """Export a plan file. Logs of runs come to this door too: they will be told apart here by their content."""
+    source = Path(source)
+    if source.suffix.lower() in (".yaml", ".yml"):
+        raise PlanError(str(source), Problem("", "is a document, not a plan", f"plan it first: pliant plan {source}"))
+    return export_plan(load_plan(source), path, format=format, options=options)

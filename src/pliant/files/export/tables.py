@@ -1,0 +1,85 @@
+"""Plans as tables (CSV) and as one JSON document. SI units; quaternions w x y z."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.errors import PlanError
+from pliant.file_bytes import write_bytes
+from pliant.files.export.timeline import contact_names
+from pliant.files.plan_file import plan_fields
+from pliant.planner import Plan, PlannedGrasp
+
+__all__ = ["CONTACT_COLUMNS", "write_csv", "write_json"]
+
+CONTACT_COLUMNS = (
+    "time", "phase", "contact", "link", "finger", "patch",
+    "x", "y", "z", "normal_x", "normal_y", "normal_z", "force_x", "force_y", "force_z",
+    "normal_force", "tangential_force", "wanted_normal_force", "slip_margin",
+    "peak_pressure", "radius", "area", "depth",
+)  # fmt: skip
+"""Of the contacts' table: places [m], normals (into the object) and forces on the object [N] in the world's axes."""
+
+
+def write_csv(plan: Plan, grasp: PlannedGrasp, path: Path) -> tuple[Path, ...]:
+    """The trajectory to ``path``, the contacts of every held state to ``<name>_contacts.csv`` beside it."""
+    robot, trajectory = plan.task.assembly.robot, grasp.trajectory
+    head = ["time", "phase", *robot.joint_names]
+    head += [f"object_{name}" for name in ("x", "y", "z", "qw", "qx", "qy", "qz")]
+    rows = (
+        [t, phase.value, *q, *pose]
+        for t, phase, q, pose in zip(
+            trajectory.times.tolist(),
+            trajectory.phases,
+            trajectory.q.tolist(),
+            trajectory.object_poses.tolist(),
+            strict=True,
+        )
+    )
+    beside = path.with_name(f"{path.stem}_contacts{path.suffix or '.csv'}")
+    write_bytes(path, _table(head, rows), error=PlanError)
+    write_bytes(beside, _table(CONTACT_COLUMNS, _contact_rows(grasp)), error=PlanError)
+    return path, beside
+
+
+def write_json(plan: Plan, path: Path) -> tuple[Path, ...]:
+    """All fields of ``plan.json`` of a plan file, with the trajectories' points in place; meshes are left out."""
+    fields = plan_fields(plan)
+    for entry, grasp in zip(fields["grasps"], plan.grasps, strict=True):
+        entry["trajectory"] |= {
+            "times": grasp.trajectory.times.tolist(),
+            "joints": grasp.trajectory.q.tolist(),
+            "object_poses": grasp.trajectory.object_poses.tolist(),
+        }
+    text = json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, text.encode(), error=PlanError)
+    return (path,)
+
+
+def _contact_rows(grasp: PlannedGrasp) -> Iterable[list[Any]]:
+    for state in grasp.states:
+        for name, contact in zip(contact_names(state.contacts), state.contacts, strict=True):
+            T = state.T_world_object * contact.T_object_contact
+            yield [
+                state.time, state.phase.value, name, contact.link, contact.finger, contact.patch,
+                *T.translation.tolist(), *T.rotation[:, 2].tolist(), *(T.rotation @ contact.force).tolist(),
+                contact.normal_force, float(np.hypot(*contact.force[:2])), float(contact.wanted[2]),
+                contact.slip_margin,
+                float(contact.peak_pressure), float(contact.radius), float(contact.area), float(contact.depth),
+            ]  # fmt: skip
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
+    """CSV with a comma, a point and line feeds on every machine; numbers in full precision."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return out.getvalue().encode()

@@ -1,0 +1,93 @@
+"""A planned operation as instants: what every exporter goes through in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.planner import Phase, Plan, PlannedContact, PlannedGrasp, Trajectory
+from pliant.robot import Robot
+
+__all__ = ["Instant", "contact_names", "instants", "object_pose", "to_ns"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Instant:
+    """The robot and the object at one time.
+
+    Args:
+        time: since the beginning [s].
+        phase: of the operation.
+        q: independent joints.
+        positions, velocities: of all moving joints, followers included, in the order of ``joint_names``.
+        T_world_object: the object.
+        links: T_parent_child of every joint, by the name of the joint.
+    """
+
+    time: float
+    phase: Phase
+    q: Floats
+    positions: Floats
+    velocities: Floats
+    T_world_object: pin.SE3
+    links: dict[str, pin.SE3]
+
+
+def instants(plan: Plan, grasp: PlannedGrasp, rate: float) -> Iterator[Instant]:
+    """The operation at ``rate`` per second, and at every point of the trajectory and every held state besides."""
+    path, robot = grasp.trajectory, plan.task.assembly.robot
+    grid = np.arange(0.0, path.duration, 1.0 / rate)
+    times = np.unique(np.concatenate([grid, path.times, [state.time for state in grasp.states]]))
+    slopes = np.vstack([np.diff(path.q, axis=0) / np.diff(path.times)[:, None], np.zeros((1, robot.dof))])
+    last = -1
+    for time in times.tolist():
+        if to_ns(time) == last:
+            continue  # closer than a nanosecond: one instant
+        last = to_ns(time)
+        after = int(np.clip(np.searchsorted(path.times, time, side="right") - 1, 0, len(path.times) - 1))
+        upto = int(np.clip(np.searchsorted(path.times, time), 0, len(path.times) - 1))
+        q = path.at(time)
+        yield Instant(
+            time,
+            path.phases[upto],
+            q,
+            robot.full(q),
+            robot.fold @ slopes[after],
+            object_pose(path, time),
+            _joint_transforms(robot, q),
+        )
+
+
+def object_pose(path: Trajectory, time: float) -> pin.SE3:
+    """The object's pose: position linear, orientation along the shortest rotation between two points."""
+    i = int(np.clip(np.searchsorted(path.times, time) - 1, 0, len(path.times) - 2))
+    share = float(np.clip((time - path.times[i]) / (path.times[i + 1] - path.times[i]), 0.0, 1.0))
+    a, b = (path.object_poses[k] for k in (i, i + 1))
+    start, end = (pin.Quaternion(*(p[3:] / np.linalg.norm(p[3:]))) for p in (a, b))
+    return pin.SE3(start.slerp(share, end).matrix(), a[:3] + share * (b[:3] - a[:3]))
+
+
+def contact_names(contacts: tuple[PlannedContact, ...]) -> list[str]:
+    """A name for each contact of a state: its link, with the number of the patch where there are several."""
+    names: list[str] = []
+    for contact in contacts:
+        several = sum(other.link == contact.link for other in contacts) > 1
+        names.append(f"{contact.link}_{contact.patch}" if several else contact.link)
+    return names
+
+
+def to_ns(seconds: float) -> int:
+    """Whole nanoseconds."""
+    return round(seconds * 1e9)
+
+
+def _joint_transforms(robot: Robot, q: Floats) -> dict[str, pin.SE3]:
+    pin.framesForwardKinematics(robot.model, robot.data, robot.full(q))
+    poses = {name: robot.data.oMf[robot.frame_id(name)] for name in robot.link_names}
+    return {joint.name: poses[joint.parent].actInv(poses[joint.child]) for joint in robot.urdf.joints}

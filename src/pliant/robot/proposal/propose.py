@@ -1,0 +1,178 @@
+"""From any hand's URDF to a proposal of its description, with the reason and the confidence of every guess."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.errors import Problem, RobotError
+from pliant.robot.description import Finger, HandDescription
+from pliant.robot.model import Robot
+from pliant.robot.proposal.chains import HandTree, find_chains
+from pliant.robot.proposal.curling import Curl, find_curls, thumb_of
+from pliant.robot.proposal.looking import find_palm
+from pliant.robot.proposal.meeting import find_meeting, tips_preshape, wrap_preshape
+from pliant.robot.proposal.touching import FingerPads, find_pads
+from pliant.robot.urdf import Urdf
+
+__all__ = ["Guess", "Proposal", "propose_hand"]
+
+WORDS = {
+    "thumb": ("thumb", "th", "pollex"),
+    "index": ("index", "ff", "fore", "forefinger"),
+    "middle": ("middle", "mf", "mid"),
+    "ring": ("ring", "rf"),
+    "little": ("little", "pinky", "pinkie", "lf", "small"),
+    "left": ("left",),
+    "right": ("right",),
+}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One guess: about what (a field of the description), what, why, and how sure, 0 .. 1."""
+
+    about: str
+    what: str
+    reason: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A proposed description and the guesses in it; ``urdf`` is the tree it was read from."""
+
+    description: HandDescription
+    guesses: tuple[Guess, ...]
+    urdf: Urdf
+
+
+def propose_hand(urdf: Urdf) -> Proposal:
+    """Propose the description of a hand by its tree of links, its joint ranges and its surfaces.
+
+    Raises:
+        RobotError: no two fingers, an arm before the hand, or no surface to touch with.
+    """
+    robot = Robot(urdf)
+    tree = find_chains(robot)
+    curls = find_curls(tree)
+    thumb = thumb_of(robot, curls)
+    pads = [find_pads(tree, curl) for curl in curls]
+    bare = [tree.chains[i].links[-1] for i, found in enumerate(pads) if not found.pads]
+    if bare:
+        reasons = "; ".join(reason for found in pads for reason in found.left_out)
+        what = Problem(f"finger of '{bare[0]}'", f"no part of its surface can be a pad ({reasons})", "")
+        raise RobotError(urdf.source, what)
+    names = _names(tree, thumb)
+    meeting = find_meeting(tree, curls, pads, thumb)
+    preshapes = [tips_preshape(tree, curls, meeting)]
+    if not all(curl.linear for curl in curls):
+        preshapes.append(wrap_preshape(tree, curls, meeting))
+    looking = find_palm(tree, curls, pads, thumb, preshapes[0])
+    order = [i for i in range(len(curls)) if i != thumb] + [thumb]
+    fingers = [_finger(names[i], curls[i], pads[i]) for i in order]
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", urdf.name).strip("_").lower() or "hand"
+    guesses = [*_tree_guesses(tree, names, thumb), *_finger_guesses(tree, curls, pads, names, order)]
+    guesses.append(Guess("palm", f"looks along {_vector(looking.palm.approach)}", looking.reason, looking.confidence))
+    met = f"pads {1000 * meeting.gap:.0f} mm apart, {np.degrees(meeting.facing):.0f} deg from facing each other"
+    sure = float(np.clip(0.9 - 10 * meeting.gap - 0.3 * meeting.facing, 0.2, 0.9))
+    guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {met}", sure))
+    if len(preshapes) > 1:
+        reason = "from nearly straight until a finger would touch the palm or another one"
+        guesses.append(Guess("preshapes.wrap", "the fingers wrap", reason, 0.6))
+    guesses.append(Guess("pads.max_force", f"{fingers[0].pads[0].max_force:g} N", "a plain guess", 0.2))
+    guesses.append(Guess("pads.young", "rigid", "the URDF says nothing of rubber; add young if there is some", 0.3))
+    description = HandDescription(
+        kind="hand",
+        version=1,
+        name=name,
+        title=f"{urdf.name}, {len(fingers)} fingers, {robot.dof} drives (proposed)",
+        urdf=f"{name}.urdf",
+        mount=urdf.root,
+        palm=looking.palm,
+        fingers=tuple(fingers),
+        preshapes=tuple(preshapes),
+        sources=(f"proposed from the URDF '{urdf.name}'",),
+        assumed=tuple(f"{g.about}: {g.what} ({g.reason})" for g in guesses if g.confidence < 0.5),
+    )
+    return Proposal(description, tuple(guesses), urdf)
+
+
+def _finger(name: str, curl: Curl, found: FingerPads) -> Finger:
+    chain = curl.chain
+    links = [link for link in chain.links if link != chain.tip_link] + [chain.tip_link]
+    tip = tuple(round(float(v), 4) + 0.0 for v in chain.tip)
+    return Finger(name=name, links=tuple(links), tip=(tip[0], tip[1], tip[2]), pads=found.pads)
+
+
+def _names(tree: HandTree, thumb: int) -> list[str]:
+    """Names that people would use, from the names of links; numbers where those tell nothing."""
+    said = [[link.lower() for link in chain.links] for chain in tree.chains]
+
+    def has(links: list[str], word: str) -> bool:
+        if len(word) > 3:
+            return any(word in link for link in links)
+        return all(re.match(rf"(.*[^a-z])?{word}", link) for link in links)  # as ffknuckle, rh_ffknuckle
+
+    def tells(links: list[str], word: str) -> bool:
+        """A word that several fingers have ("middle" link) names none of them."""
+        return has(links, word) and sum(has(other, word) for other in said) == 1
+
+    found: list[str | None] = [
+        next((name for name, words in WORDS.items() if any(tells(links, word) for word in words)), None)
+        for links in said
+    ]
+    if len({name for name in found if name}) < len([name for name in found if name]):
+        found = [name if found.count(name) == 1 else None for name in found]
+    count = 0
+    for i, name in enumerate(found):
+        if name is None:
+            count += 1
+            human = i == thumb and len(found) > 2 and "thumb" not in found
+            found[i] = "thumb" if human else f"finger_{count}"
+    return [str(name) for name in found]
+
+
+def _tree_guesses(tree: HandTree, names: list[str], thumb: int) -> list[Guess]:
+    moving = ", ".join(f"{name}: {len(chain.joints)}" for name, chain in zip(names, tree.chains, strict=True))
+    guesses = [
+        Guess(
+            "fingers",
+            f"{len(names)} fingers",
+            f"so many chains of moving joints leave '{tree.palm_link}' ({moving} joints)",
+            0.95 if not tree.dropped else 0.7,
+        ),
+        Guess(
+            "fingers",
+            f"'{names[thumb]}' closes against the others",
+            "its tip goes the way most unlike the other tips'",
+            0.6 if len(names) > 2 else 0.9,
+        ),
+    ]
+    guesses += [Guess("fingers", f"left out {text.split(':')[0]}", text, 0.6) for text in tree.dropped]
+    if tree.wrist:
+        joints = ", ".join(joint.name for joint in tree.wrist)
+        guesses.append(Guess("wrist", f"{joints} stay at neutral", "they move the palm, not a finger", 0.9))
+    return guesses
+
+
+def _finger_guesses(
+    tree: HandTree, curls: list[Curl], pads: list[FingerPads], names: list[str], order: list[int]
+) -> list[Guess]:
+    joints = tree.robot.joint_names
+    guesses = []
+    for i in order:
+        curl, found = curls[i], pads[i]
+        bends = ", ".join(f"{joints[k]} {'+' if curl.way.sign[k] > 0 else '-'}" for k in curl.bends)
+        guesses.append(Guess(f"fingers.{names[i]}", f"closes by {bends}", curl.way.reason, curl.way.confidence))
+        on = ", ".join(pad.link for pad in found.pads)
+        left = f"; none on {'; '.join(found.left_out)}" if found.left_out else ""
+        reason = f"the side that goes ahead when the finger closes{left}"
+        guesses.append(Guess(f"fingers.{names[i]}.pads", f"on {on}", reason, 0.8))
+    return guesses
+
+
+def _vector(v: tuple[float, float, float]) -> str:
+    return "(" + ", ".join(f"{x:g}" for x in v) + ")"

@@ -1,0 +1,133 @@
+"""A proposal as a folder: the description with its guesses as comments, the URDF and its meshes beside it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from pliant.documents import make_folder
+from pliant.robot.description import Finger, Pad, Preshape
+from pliant.robot.proposal.propose import Guess, Proposal
+from pliant.robot.urdf import Link, LinkShape, Urdf
+
+__all__ = ["proposal_text", "write_proposal"]
+
+
+def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
+    """Write ``hand.yaml``, the URDF and its meshes into a folder of their own; the path of ``hand.yaml``."""
+    folder = make_folder(folder)
+    urdf = _with_meshes_in(proposal.urdf, folder)
+    (folder / proposal.description.urdf).write_text(urdf.to_xml(), encoding="utf-8")
+    path = folder / "hand.yaml"
+    path.write_text(proposal_text(proposal), encoding="utf-8")
+    return path
+
+
+def proposal_text(proposal: Proposal) -> str:
+    """The description as YAML; every guess stands as a comment above what it is about."""
+    hand = proposal.description
+    lines = [
+        f"# A proposal for {hand.name}, to be looked at and corrected. SI units: m, rad, N, Pa.",
+        "# Every guess says how sure it is and why. Check with: pliant check hand.yaml",
+        "kind: hand",
+        "version: 1",
+        f"name: {hand.name}",
+        f"title: {_quoted(hand.title)}",
+        f"urdf: {_quoted(hand.urdf)}",
+        f"mount: {_quoted(hand.mount)}",
+    ]
+    palm = hand.palm
+    lines += _comments(proposal, "wrist") + _comments(proposal, "palm")
+    lines += [
+        f"palm: {{link: {_quoted(palm.link)}, origin: {_list(palm.origin)}, approach: {_list(palm.approach)}, "
+        f"closing: {_list(palm.closing)}, height: {palm.height:g}, length: {palm.length:g}}}"
+    ]
+    lines += [
+        *_comments(proposal, "fingers"),
+        *_comments(proposal, "pads.max_force"),
+        *_comments(proposal, "pads.young"),
+    ]
+    lines += ["fingers:"]
+    for finger in hand.fingers:
+        lines += _finger(proposal, finger)
+    lines += ["preshapes:"]
+    for preshape in hand.preshapes:
+        lines += _preshape(proposal, preshape)
+    lines += ["sources:", *(f"  - {_quoted(text)}" for text in hand.sources)]
+    if hand.assumed:
+        lines += ["assumed:", *(f"  - {_quoted(text)}" for text in hand.assumed)]
+    return "\n".join(lines) + "\n"
+
+
+def _finger(proposal: Proposal, finger: Finger) -> list[str]:
+    lines = _comments(proposal, f"fingers.{finger.name}", 2) + _comments(proposal, f"fingers.{finger.name}.pads", 2)
+    lines += [
+        f"  - name: {_quoted(finger.name)}",
+        f"    links: [{', '.join(map(_quoted, finger.links))}]",
+        f"    tip: {_list(finger.tip)}",
+        "    pads:",
+    ]
+    return lines + [_pad(pad) for pad in finger.pads]
+
+
+def _pad(pad: Pad) -> str:
+    region = "" if pad.region is None else f", region: [{_list(pad.region[0])}, {_list(pad.region[1])}]"
+    facing = [round(v, 3) + 0.0 for v in pad.facing]
+    return f"      - {{link: {_quoted(pad.link)}, facing: {_list(facing)}{region}, max_force: {pad.max_force:g}}}"
+
+
+def _preshape(proposal: Proposal, preshape: Preshape) -> list[str]:
+    def values(joints: dict[str, float]) -> str:
+        return "{" + ", ".join(f"{_quoted(name)}: {value!r}" for name, value in joints.items()) + "}"
+
+    return [
+        *_comments(proposal, f"preshapes.{preshape.name}", 2),
+        f"  - name: {preshape.name}",
+        f"    open: {values(preshape.open)}",
+        f"    closed: {values(preshape.closed)}",
+    ]
+
+
+def _comments(proposal: Proposal, about: str, indent: int = 0) -> list[str]:
+    return [" " * indent + _comment(guess) for guess in proposal.guesses if guess.about == about]
+
+
+def _comment(guess: Guess) -> str:
+    return f"# guess, {100 * guess.confidence:.0f} % sure: {guess.what}: {guess.reason}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _list(values: object) -> str:
+    assert isinstance(values, tuple | list)
+    return "[" + ", ".join(f"{value:g}" for value in values) + "]"
+
+
+def _with_meshes_in(urdf: Urdf, folder: Path) -> Urdf:
+    """The same tree with its mesh files copied to ``folder/meshes`` and named relative to the folder."""
+    homes: dict[Path, Path] = {}
+
+    def home(path: Path) -> Path:
+        if path not in homes:
+            names = {p.name for p in homes.values()}
+            name = path.name if path.name not in names else f"{path.parent.name}_{path.name}"
+            count = 2
+            while name in names:
+                name, count = f"{path.stem}_{count}{path.suffix}", count + 1
+            make_folder(folder / "meshes")
+            target = folder / "meshes" / name
+            if target.resolve() != path.resolve():
+                shutil.copyfile(path, target)
+            homes[path] = Path("meshes") / name
+        return homes[path]
+
+    def moved(shape: LinkShape) -> LinkShape:
+        return shape if shape.path is None else replace(shape, path=home(shape.path))
+
+    def link(old: Link) -> Link:
+        return replace(old, visuals=tuple(map(moved, old.visuals)), collisions=tuple(map(moved, old.collisions)))
+
+    return replace(urdf, links=tuple(link(old) for old in urdf.links))

@@ -1,0 +1,161 @@
+"""Planning as a pair of topics: a request in, progress and the answer out.
+
+    /pliant/plan_request   std_msgs/String                    {"id": "7", "task": "<task file's text>"} or {"id": .., "shipped": "ring"}
+    /pliant/plan_status    std_msgs/String                    {"id": "7", "state": "planning" | "found" | "none" | "refused" | "busy", ...}
+    /pliant/joint_trajectory  trajectory_msgs/JointTrajectory the best grasp's whole operation, latched
+
+A request is answered by one "planning" and then by exactly one other state; a second request in the meantime by "busy".
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pliant.errors import InputError
+from pliant.files import read_task, shipped_task
+from pliant.planner import Plan, PlannedGrasp, Task
+from pliant.ros.link import RosLink
+
+__all__ = ["REQUEST", "STATUS", "TRAJECTORY", "PlanningNode", "trajectory_message"]
+
+REQUEST, STATUS, TRAJECTORY = "/pliant/plan_request", "/pliant/plan_status", "/pliant/joint_trajectory"
+LONGEST_REQUEST = 1_000_000
+
+
+class PlanningNode:
+    """Answers planning requests, one at a time, without ever falling over a bad one.
+
+    Args:
+        link: the network.
+        search: from a task to a plan, such as ``pliant.planner.plan``.
+        folder: mesh and robot files that a task names must lie in here; none may be named if left out.
+        keep: told every plan that was made, with the request's id.
+    """
+
+    def __init__(
+        self,
+        link: RosLink,
+        search: Callable[[Task], Plan],
+        *,
+        folder: Path | None = None,
+        keep: Callable[[str, Plan], None] | None = None,
+    ) -> None:
+        from pliant.ros.wire import String
+
+        self._link, self._search, self._folder, self._keep = link, search, folder, keep
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
+        self._job: tuple[str, Future[Plan]] | None = None
+        self._begun = 0.0
+        link.listen(REQUEST, String)
+
+    def step(self) -> None:
+        """Look at what has come and what has been finished; returns at once."""
+        for message in self._link.take(REQUEST):
+            self._request(message.data)
+        if self._job is not None and self._job[1].done():
+            name, job = self._job
+            self._job = None
+            self._answer(name, job)
+
+    @property
+    def busy(self) -> bool:
+        return self._job is not None
+
+    def close(self) -> None:
+        """Stop after the plan in hand. May be called twice."""
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+    def _request(self, text: str) -> None:
+        name = ""
+        try:
+            fields = _fields(text)
+            name = str(fields["id"])[:100]
+            if self._job is not None:
+                self._tell(name, "busy", planning=self._job[0])
+                return
+            task = self._task(fields)
+        except InputError as bad:
+            self._tell(name, "refused", problems=[str(problem) for problem in bad.problems])
+            return
+        self._tell(name, "planning", task=task.name, robot=task.assembly.name)
+        self._begun = time.monotonic()
+        self._job = (name, self._worker.submit(self._search, task))
+
+    def _task(self, fields: dict[str, Any]) -> Task:
+        if "shipped" in fields:
+            return shipped_task(str(fields["shipped"]))
+        if self._folder is not None:
+            return _read_text(str(fields["task"]), self._folder)
+        with tempfile.TemporaryDirectory(prefix="pliant-request-") as empty:
+            return _read_text(str(fields["task"]), Path(empty))
+
+    def _answer(self, name: str, job: Future[Plan]) -> None:
+        took = round(time.monotonic() - self._begun, 3)
+        error = job.exception()
+        if error is not None:
+            problems = [str(p) for p in error.problems] if isinstance(error, InputError) else [f"our fault: {error!r}"]
+            self._tell(name, "refused", problems=problems, wall_s=took)
+            return
+        plan = job.result()
+        if self._keep is not None:
+            self._keep(name, plan)
+        if plan.best is None:
+            self._tell(name, "none", rejected=plan.counts, advice=plan.advice, wall_s=took)
+            return
+        self._link.publish(TRAJECTORY, trajectory_message(plan, plan.best), latched=True)
+        self._tell(
+            name,
+            "found",
+            max_force_n=plan.best.largest_force,
+            duration_s=plan.best.trajectory.duration,
+            fingers=list(plan.best.hypothesis.fingers),
+            contacts=[{"link": c.link, "force_n": c.normal_force} for c in plan.best.grasp.contacts],
+            rejected=plan.counts,
+            wall_s=took,
+        )
+
+    def _tell(self, name: str, state: str, **facts: Any) -> None:
+        from pliant.ros.wire import String
+
+        self._link.publish(STATUS, String(json.dumps({"id": name, "state": state, **facts})))
+
+
+def trajectory_message(plan: Plan, grasp: PlannedGrasp) -> Any:
+    """The whole operation as trajectory_msgs/JointTrajectory, starting when it is received (stamp 0)."""
+    from pliant.ros.wire import Duration, JointTrajectory, JointTrajectoryPoint
+
+    path = grasp.trajectory
+    return JointTrajectory(
+        joint_names=list(plan.task.assembly.robot.joint_names),
+        points=[
+            JointTrajectoryPoint(positions=q, time_from_start=Duration.of(t))
+            for t, q in zip(path.times.tolist(), path.q.tolist(), strict=True)
+        ],
+    )
+
+
+def _fields(text: str) -> dict[str, Any]:
+    expected = 'expected {"id": ..., "task": "<text>"} or {"id": ..., "shipped": "<name>"}'
+    if len(text) > LONGEST_REQUEST:
+        raise InputError("request", f"has {len(text)} characters; at most {LONGEST_REQUEST}")
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("request", f"is not JSON; {expected}") from None
+    if not isinstance(fields, dict) or "id" not in fields or ("task" in fields) == ("shipped" in fields):
+        raise InputError("request", f"does not say what to plan; {expected}")
+    return fields
+
+
+def _read_text(text: str, folder: Path) -> Task:
+    """A task from text that came over the network: it goes through the same strict reader as a file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="request-", dir=folder, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        return read_task(file.name)

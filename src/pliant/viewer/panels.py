@@ -1,0 +1,296 @@
+"""The page beside the picture: timeline, legend, looks, hypotheses, plots, pads and the task."""
+
+from __future__ import annotations
+
+import time as clock
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pliant.planner import PlannedGrasp
+from pliant.viewer.colours import ARROW, CENTRE, GHOST, WEIGHT, css
+from pliant.viewer.curves import grasp_figures
+from pliant.viewer.felt import felt_image
+from pliant.viewer.figures import colour_bar
+from pliant.viewer.surface import ColourBy
+from pliant.viewer.task_panel import TaskPanel
+from pliant.viewer.words import (
+    CONTACT_HEADER,
+    REJECTION_HEADER,
+    contact_rows,
+    grasp_title,
+    number_rows,
+    rejection_rows,
+    stages_of,
+    summary,
+    table,
+)
+
+if TYPE_CHECKING:
+    from pliant.viewer.app import Viewer
+
+__all__ = ["Panels"]
+
+STYLE = (
+    "<style>.pliant{border-collapse:collapse;width:100%;font-size:12px;line-height:1.35}"
+    ".pliant th{text-align:left;font-weight:600;border-bottom:1px solid #9aa4b2;padding:2px 4px;vertical-align:bottom}"
+    ".pliant td{padding:2px 4px;border-bottom:1px solid rgba(128,140,160,.25);vertical-align:top}"
+    ".pliant td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".pliant-page{padding:2px 12px 6px}.pliant-scroll{max-height:360px;overflow:auto}"
+    ".pliant-text{font-size:13px;line-height:1.45}"
+    ".pliant-error{color:#b3261e;font-weight:600;white-space:pre-wrap}</style>"
+)
+SPEEDS = {"1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
+MOST_BUTTONS = 12
+ALL_STAGES = "all stages"
+NOTHING = "none"
+
+
+class Panels:
+    """Everything in the page that is not the 3-D picture.
+
+    Args:
+        viewer: what the controls act on.
+    """
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer, self.gui = viewer, viewer.server.gui
+        self._slow_at = 0.0
+        self._quiet = False
+        self.gui.main_panel.dock_right()
+        self.gui.main_panel.set_width(400)
+        self.summary = self.gui.add_html("")
+        self._timeline()
+        tabs = self.gui.add_tab_group()
+        with tabs.add_tab("Look"):
+            self._look()
+        self.hypotheses = tabs.add_tab("Hypotheses")
+        with tabs.add_tab("Plots"):
+            self.plots = self.gui.add_html("")
+        with tabs.add_tab("Pads"):
+            self.contacts = self.gui.add_html("")
+            self.pads: Any = None
+            self._pads_tab = self.gui.add_folder("What the tactile arrays feel")
+        with tabs.add_tab("Task"):
+            self.task = TaskPanel(viewer)
+        legend = self.gui.add_panel()
+        with legend.add_tab("Colours"):
+            self.legend = self.gui.add_html("")
+        legend.float(x=14, y=-14, width=250)
+        self._buttons: list[Any] = []
+        self._filter: Any = None
+        self._rejected: Any = None
+        self._rejected_table: Any = None
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+
+    def _timeline(self) -> None:
+        gui, viewer = self.gui, self.viewer
+        self.slider = gui.add_slider("Time [s]", min=0.0, max=1.0, step=0.01, initial_value=0.0)
+        self.play = gui.add_button_group("Play", ("play", "pause", "start", "end"))
+        self.speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1")
+        self.numbers = gui.add_html("")
+
+        @self.slider.on_update
+        def _(event: Any) -> None:
+            # Only a hand on the slider: the player moves it too, and old events of a quick drag are not shown.
+            if event.client_id is not None and event.target.value == self.slider.value:
+                viewer.show_time(float(self.slider.value))
+
+        @self.play.on_click
+        def _(event: Any) -> None:
+            if event.target.value == "play":
+                viewer.player.play()
+                return
+            viewer.player.pause()
+            if event.target.value in ("start", "end"):
+                viewer.show_time(0.0 if event.target.value == "start" else viewer.player.duration)
+            elif viewer.stage is not None:
+                viewer.show_time(viewer.player.time)
+
+        @self.speed.on_update
+        def _(_: Any) -> None:
+            viewer.player.speed = SPEEDS[self.speed.value]
+
+    def _look(self) -> None:
+        gui, viewer = self.gui, self.viewer
+        self.colour_by = gui.add_dropdown("Colour by", tuple(c.value for c in ColourBy), initial_value="displacement")
+        opacity = gui.add_slider("Hand opacity", min=0.05, max=1.0, step=0.05, initial_value=0.45)
+        exaggerate = gui.add_slider("Deformation ×", min=1.0, max=10.0, step=0.5, initial_value=1.0)
+        for name, field in (
+            ("Arm", "arm"),
+            ("Forces", "forces"),
+            ("Labels", "labels"),
+            ("Friction cones", "cones"),
+            ("Centre of mass", "centres"),
+        ):
+            box = gui.add_checkbox(name, initial_value=True)
+            box.on_update(lambda event, field=field: viewer.restyle(**{field: bool(event.target.value)}))
+        self.colour_by.on_update(lambda _: viewer.restyle(colour_by=ColourBy(self.colour_by.value)))
+        opacity.on_update(lambda _: viewer.restyle(hand_opacity=float(opacity.value)))
+        exaggerate.on_update(lambda _: viewer.restyle(exaggerate=float(exaggerate.value)))
+        gui.add_html(_symbols())
+
+    def _hypotheses(self) -> None:
+        """The list of kept grasps as buttons, then the fallen ones behind a filter."""
+        plan, viewer, gui = self.viewer.plan, self.viewer, self.gui
+        for handle in self._buttons:
+            handle.remove()
+        self._buttons = []
+        if plan is None:
+            return
+        with self.hypotheses:
+            for rank in range(min(len(plan.grasps), MOST_BUTTONS)):
+                button = gui.add_button(grasp_title(plan, rank))
+                button.on_click(lambda _, rank=rank: viewer.show_rank(rank))
+                self._buttons.append(button)
+            if len(plan.grasps) > MOST_BUTTONS:
+                further = gui.add_slider("Rank", min=1, max=len(plan.grasps), step=1, initial_value=1)
+                further.on_update(lambda event: viewer.show_rank(int(event.target.value) - 1))
+                self._buttons.append(further)
+            ghosts = gui.add_button_group("Ghosts", (NOTHING, "kept", "rejected"))
+            self._filter = gui.add_dropdown("Stage", (ALL_STAGES, *(s.value for s in stages_of(plan))))
+            self._rejected = gui.add_dropdown("Show rejected", (NOTHING, *self._rejected_names()))
+            self._rejected_table = gui.add_html("")
+        self._buttons += [ghosts, self._filter, self._rejected, self._rejected_table]
+
+        @ghosts.on_click
+        def _(event: Any) -> None:
+            kept = [g.hypothesis.number for g in plan.grasps]
+            fallen = [r.number for r in self._chosen()]
+            viewer.show_hypotheses({"kept": kept, "rejected": fallen[:60]}.get(event.target.value, []))
+
+        @self._filter.on_update
+        def _(_: Any) -> None:
+            self._rejected.options = (NOTHING, *self._rejected_names())
+            self._rejected.value = NOTHING
+            self._fill_rejected()
+
+        @self._rejected.on_update
+        def _(_: Any) -> None:
+            value = self._rejected.value
+            viewer.show_hypotheses([] if value == NOTHING else [int(value.split(":")[0].lstrip("#"))])
+
+        self._fill_rejected()
+
+    def _chosen(self) -> list[Any]:
+        assert self.viewer.plan is not None
+        stage = self._filter.value if self._filter is not None else ALL_STAGES
+        return [r for r in self.viewer.plan.rejections if stage in (ALL_STAGES, r.stage.value)]
+
+    def _rejected_names(self) -> list[str]:
+        return [f"#{r.number}: {r.stage.value}: {r.reason}" for r in self._chosen()][:400]
+
+    def _fill_rejected(self) -> None:
+        rows = rejection_rows(self._chosen()[:400])
+        more = len(self._chosen()) - len(rows)
+        self._rejected_table.content = (
+            f'{STYLE}<div class="pliant-page"><div class="pliant-text">{len(self._chosen())} rejected</div>'
+            f'<div class="pliant-scroll">{table(REJECTION_HEADER, rows)}</div>'
+            + (f'<div class="pliant-text">and {more} more</div>' if more > 0 else "")
+            + "</div>"
+        )
+
+    # -- news ----------------------------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Another task or plan is open."""
+        viewer = self.viewer
+        if viewer.plan is not None:
+            sentences = summary(viewer.plan)[:2]
+        else:
+            assert viewer.task is not None
+            sentences = [f"{viewer.task.assembly.name}: not planned yet. Change the task below and press Plan."]
+        text = " ".join(escape(sentence) for sentence in sentences)
+        self.summary.content = f'{STYLE}<div class="pliant-page pliant-text" data-pliant="summary">{text}</div>'
+        self._hypotheses()
+        self.task.opened()
+        self.ranked()
+
+    def ranked(self) -> None:
+        """Another grasp is shown."""
+        duration = self.viewer.player.duration
+        self.slider.max = max(duration, 0.01)
+        self.slider.disabled = self.play.disabled = duration == 0.0
+        for k, button in enumerate(self._buttons[:MOST_BUTTONS]):
+            if hasattr(button, "color") and self.viewer.plan is not None and k < len(self.viewer.plan.grasps):
+                button.color = (20, 90, 160) if k == self.viewer.rank else (150, 160, 172)
+        self.styled()
+        self.timed(every=True)
+
+    def styled(self) -> None:
+        """Colours mean something else."""
+        stage = self.viewer.stage
+        bar = ""
+        if stage is not None and stage.surface is not None and stage.look.colour_by is not ColourBy.PLAIN:
+            by = stage.look.colour_by
+            name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
+            bar = colour_bar(stage.surface.top(by), title=name, unit=by.unit)
+        self.legend.content = bar or '<div class="pliant-page pliant-text">plain colour</div>'
+
+    def timed(self, *, every: bool) -> None:
+        """Another moment is shown; plots and pads only now and then while playing."""
+        viewer = self.viewer
+        if viewer.stage is None or viewer.task is None:
+            return
+        self.slider.value = round(min(viewer.player.time, self.slider.max), 2)
+        moment = viewer.stage.at(viewer.player.time)
+        now = clock.monotonic()
+        if moment is None:
+            self.numbers.content = self.plots.content = self.contacts.content = ""
+            return
+        if not every and now - self._slow_at < 0.25:
+            return
+        cells = "".join(
+            f'<tr><td>{escape(name)}</td><td class="n" data-pliant="{key}">{escape(value)}</td></tr>'
+            for key, name, value in number_rows(moment, viewer.task.body.mass)
+        )
+        self.numbers.content = f'{STYLE}<div class="pliant-page"><table class="pliant">{cells}</table></div>'
+        if every or now - self._slow_at > 0.5:
+            self._slow_at = now
+            self._slow_parts(moment)
+
+    def _slow_parts(self, moment: Any) -> None:
+        viewer, grasp = self.viewer, self.viewer.grasp
+        assert viewer.task is not None and isinstance(grasp, PlannedGrasp)
+        figures = grasp_figures(viewer.task, grasp, viewer.measured, cursor=moment.time)
+        self.plots.content = "".join(f'<div style="padding:0 8px">{svg}</div>' for svg in figures.values())
+        if moment.state is not None:
+            rows = contact_rows(moment.state, moment.share)
+            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(CONTACT_HEADER, rows)}</div>'
+        else:
+            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-text">Nothing touches yet.</div>'
+        if viewer.task.assembly.hand is not None and viewer.task.assembly.hand.tactile:
+            picture = _as_array(felt_image(viewer.task, moment))
+            if self.pads is None:
+                with self._pads_tab:
+                    self.pads = self.gui.add_image(picture, format="png")
+            else:
+                self.pads.image = picture
+
+
+def _symbols() -> str:
+    def item(colour: str, text: str, shape: str) -> str:
+        return (
+            f'<div style="display:flex;align-items:center;gap:7px;font-size:12px;line-height:1.5;padding-left:14px">'
+            f'<svg width="20" height="12" viewBox="0 0 20 12">{shape.format(c=colour)}</svg>{escape(text)}</div>'
+        )
+
+    arrow = '<path d="M1 6h12" stroke="{c}" stroke-width="2.4"/><path d="M12 2l7 4-7 4z" fill="{c}"/>'
+    cone = '<path d="M1 1L19 6 1 11z" fill="{c}" fill-opacity=".25"/>'
+    ball = '<circle cx="10" cy="6" r="5" fill="{c}" stroke="#555" stroke-width=".6"/>'
+    return "".join(
+        [
+            item(css(ARROW), "force on the object", arrow),
+            item(css(WEIGHT), "weight", arrow),
+            item(css(ARROW), "friction cone", cone),
+            item(css(CENTRE), "centre of mass, deformed", ball),
+            item("#ffffff", "centre of mass, undeformed", ball),
+            item(css(GHOST), "ghost: the hand at a hypothesis", ball),
+        ]
+    )
+
+
+def _as_array(picture: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(picture)

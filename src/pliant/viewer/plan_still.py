@@ -1,0 +1,124 @@
+"""Still pictures of a plan: the same things as on the page, drawn without a browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.objects import Mesh
+from pliant.planner import Plan, PlannedGrasp, Task
+from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
+from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
+from pliant.viewer.hand_shape import hand_links
+from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_face, weight_arrow
+from pliant.viewer.stage import LIQUID, Look, default_camera
+from pliant.viewer.still import look_at, render, save_png
+from pliant.viewer.surface import ColourBy, ObjectSurface
+from pliant.viewer.timeline import Moment
+
+__all__ = ["draw_moment", "moment_drawables", "save_stills"]
+
+WOOD = (0.60, 0.56, 0.50)
+"""The page's table colour under the stills' stronger lamp."""
+CLOSE = Look(hand_opacity=0.28, arm=True)
+
+
+def moment_drawables(task: Task, surface: ObjectSurface, moment: Moment, look: Look = CLOSE) -> list[Drawable]:
+    """Everything at one moment of a grasp."""
+    robot = task.assembly.robot.at(task.assembly.robot.T_world_base)
+    of_hand = set(hand_links(task.assembly))
+    items = []
+    for item in robot_drawables(robot, moment.q):
+        if item.name in of_hand:
+            items.append(replace(item, opacity=look.hand_opacity))
+        elif look.arm:
+            items.append(item)
+    vertices = surface.vertices(moment, exaggerate=look.exaggerate)
+    colours = surface.colours(moment, look.colour_by)
+    thing = Mesh(vertices, surface.faces).transformed(moment.T_world_object)
+    vessel = task.body.liquid is not None
+    items.append(Drawable(thing, colours, "object", gloss=0.12, opacity=0.55 if vessel else 1.0))
+    items += [Drawable(_tiled(mesh), WOOD, "scene", gloss=0.05) for mesh in task.scene]
+    return [*items, *_marks(task, surface.timeline.grasp, moment, look)]
+
+
+def _marks(task: Task, grasp: PlannedGrasp, moment: Moment, look: Look) -> list[Drawable]:
+    size = float(task.body.mesh.extents.max())
+    scale = arrow_scale(grasp, task.body.mesh)
+    items: list[Drawable] = []
+    if look.forces:
+        weight = weight_arrow(moment, scale, 9.80665 * task.body.mass)
+        for item in [*force_arrows(moment, scale), *([weight] if weight is not None else [])]:
+            if item.force > 0.0:
+                colour = ARROW if item.contact is not None else WEIGHT
+                items.append(arrow(item.start, item.end - item.start, radius=0.016 * size, colour=colour))
+    if look.cones:
+        cone = cone_mesh(task.body.material.friction, 0.45 * size)
+        for contact in moment.contacts:
+            T = moment.T_world_object * contact.T_object_contact
+            items.append(Drawable(cone.transformed(T), ARROW, "cone", gloss=0.0, opacity=0.16))
+    if look.centres and moment.state is not None:
+        items.append(ball(centre_of_mass(moment), radius=0.035 * size, colour=CENTRE))
+    if task.body.liquid is not None:
+        vertices = task.body.mesh.vertices
+        face = liquid_face(task.body, vertices, moment.T_world_object)
+        if face is not None:
+            items.append(Drawable(face, LIQUID, "liquid", gloss=0.4))
+    return items
+
+
+def _tiled(mesh: Mesh) -> Mesh:
+    """The same obstacle in small triangles: one that reaches behind the camera is not drawn, so none may be large."""
+    from trimesh.remesh import subdivide_to_size
+
+    longest = max(0.08, float(mesh.extents.max()) / 40)
+    vertices, faces = subdivide_to_size(mesh.vertices, mesh.faces, max_edge=longest, max_iter=12)
+    return Mesh(vertices, faces, mesh.name)
+
+
+def draw_moment(
+    task: Task,
+    surface: ObjectSurface,
+    moment: Moment,
+    *,
+    look: Look = CLOSE,
+    width: int = 960,
+    height: int = 640,
+    distance: float = 1.0,
+) -> NDArray[np.uint8]:
+    """The picture of one moment.
+
+    Args:
+        distance: of the camera, 1 for the object with its fingers, larger for more of the arm.
+    """
+    eye, target = default_camera(task)
+    start = task.T_world_object.translation
+    target = target + (moment.T_world_object.translation - start)
+    eye = target + distance * (eye - default_camera(task)[1])
+    items = moment_drawables(task, surface, moment, look)
+    return render(items, look_at(eye, target, field_of_view_deg=34.0), width=width, height=height, ground=0.0)
+
+
+def save_stills(plan: Plan, folder: str | Path, *, width: int = 960, height: int = 640) -> list[Path]:
+    """PNG pictures of the best grasp: at rest, held (by displacement and by pressure), at the end."""
+    if plan.best is None:
+        return []
+    surface = ObjectSurface(plan.task.body.mesh, plan.best)
+    timeline = surface.timeline
+    held, end = timeline.at(float(timeline.times[0])), timeline.at(timeline.duration)
+    shots = {
+        "start": (timeline.at(0.0), replace(CLOSE, hand_opacity=1.0), 4.0),
+        "held_displacement": (held, CLOSE, 0.8),
+        "held_pressure": (held, replace(CLOSE, colour_by=ColourBy.PRESSURE, hand_opacity=0.16), 0.6),
+        "end": (end, replace(CLOSE, hand_opacity=1.0, cones=False), 1.15),
+    }
+    return [
+        save_png(
+            draw_moment(plan.task, surface, moment, look=look, width=width, height=height, distance=distance),
+            Path(folder) / f"{name}.png",
+        )
+        for name, (moment, look, distance) in shots.items()
+    ]

@@ -1,0 +1,44 @@
+"""An operation as a 3-D film in one HTML document: plays, pauses and scrubs by itself, no server, no network."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pliant.planner import PlannedGrasp, Task
+from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
+
+__all__ = ["scene_html"]
+
+STEP = 0.1
+"""Between two pictures of the film [s]."""
+
+
+def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None) -> str:
+    """The film of a grasp, or the task as it stands, as a document of its own.
+
+    A server is started on this machine for as long as the messages are recorded; nobody connects to it.
+    """
+    from pliant.viewer.app import start_server, stop_server
+
+    server = start_server("127.0.0.1", 0)
+    try:
+        stage = Stage(server.scene, task)
+        stage.restyle(look if look is not None else Look())
+        stage.show_grasp(grasp)
+        stage.show(stage.at(0.0))
+        eye, target = default_camera(task)
+        server.initial_camera.position, server.initial_camera.look_at = eye, target
+        server.initial_camera.fov = FIELD_OF_VIEW
+        film = server.get_scene_serializer()
+        timeline = stage.timeline
+        if timeline is not None:
+            times = np.arange(STEP, timeline.duration + 1e-9, STEP).tolist()
+            for time in times:
+                film.insert_sleep(STEP)
+                stage.show(stage.at(time))
+            # The end stands for a second before the film starts again.
+            film.insert_sleep(1.0)
+            stage.show(stage.at(timeline.duration))
+        return str(film.as_html())
+    finally:
+        stop_server(server)

@@ -1,0 +1,363 @@
+"""The scene in the browser: robot, object, surroundings and everything that explains the grasp, at any moment.
+
+The object's shapes are sent once, as a row of coloured surfaces; moving through time only shows one and hides the
+others, so that scrubbing is quick and nothing flickers.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.objects import Mesh
+from pliant.planner import Hypothesis, PlannedGrasp, Task
+from pliant.viewer.colours import ARROW, CENTRE, GHOST, REST, WEIGHT
+from pliant.viewer.glb import glb_bytes
+from pliant.viewer.hand_shape import creased, ghost_mesh, hand_links, link_shapes
+from pliant.viewer.markers import (
+    ForceArrow,
+    arrow_scale,
+    centre_of_mass,
+    cone_mesh,
+    force_arrows,
+    liquid_face,
+    weight_arrow,
+)
+from pliant.viewer.surface import PLAIN, ColourBy, ObjectSurface
+from pliant.viewer.timeline import Moment, Timeline
+
+__all__ = ["FIELD_OF_VIEW", "Look", "Stage", "default_camera"]
+
+Floats = NDArray[np.float64]
+
+TABLE = (0.80, 0.75, 0.67)
+LIQUID = (0.25, 0.55, 0.85)
+FIELD_OF_VIEW = 0.6
+"""Vertical, of the default camera [rad]."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is shown, and how.
+
+    Args:
+        colour_by: what the object's colour tells.
+        exaggerate: how many times larger than it is the deformation is drawn.
+        hand_opacity: 1 solid .. 0.05 nearly clear; contacts lie behind the fingers.
+        arm: whether the arm is drawn.
+        forces, cones, centres, labels: whether they are drawn.
+    """
+
+    colour_by: ColourBy = ColourBy.DISPLACEMENT
+    exaggerate: float = 1.0
+    hand_opacity: float = 0.45
+    arm: bool = True
+    forces: bool = True
+    cones: bool = True
+    centres: bool = True
+    labels: bool = True
+
+
+def default_camera(task: Task) -> tuple[Floats, Floats]:
+    """Where to stand and what to look at [m]: the object from the robot's side, a little from above."""
+    size = float(task.body.mesh.extents.max())
+    target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
+    target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.wish.lift])
+    reach = 5.2 * max(size, 0.08)
+    return target + reach * np.array([0.62, -0.66, 0.36]), target
+
+
+class Stage:
+    """A task on a viser scene.
+
+    Args:
+        scene: viser's.
+        task: what stands around. Its robot is copied: kinematics keep their own workspace here.
+    """
+
+    def __init__(self, scene: Any, task: Task) -> None:
+        self.scene, self.task = scene, task
+        self.assembly = replace(task.assembly, robot=task.assembly.robot.at(task.assembly.robot.T_world_base))
+        self.look = Look()
+        self.surface: ObjectSurface | None = None
+        self._scale = 0.0
+        self._generation = count()
+        self._shapes: list[tuple[float, Any]] = []
+        self._shown: int | None = None
+        self._marks: list[Any] = []
+        self._labels: list[Any] = []
+        self._cones: list[Any] = []
+        self._ghosts: list[Any] = []
+        self._liquid: Any = None
+        self._links: dict[str, Any] = {}
+        self._hand: list[Any] = []
+        self._arm: list[Any] = []
+        self._set_scene()
+        self._set_robot()
+        self.object = scene.add_frame("/object", show_axes=False)
+        self._arrows = scene.add_arrows("/forces", *_arrow_arrays([]), **_arrow_sizes(task), visible=False)
+        self._balls = self._set_centres()
+        self.show_grasp(None)
+
+    # -- what does not change with time --------------------------------------------------------------------------
+
+    def _set_scene(self) -> None:
+        self.scene.set_up_direction("+z")
+        # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card.
+        self.scene.configure_environment_map(None)
+        self.scene.configure_default_lights(enabled=False)
+        self.scene.add_light_hemisphere(
+            "/lights/sky", sky_color=(255, 255, 255), ground_color=(190, 185, 178), intensity=1.9
+        )
+        centre = self.task.T_world_object.translation
+        for name, offset, strength in (("key", (1.2, -1.6, 2.2), 1.7), ("fill", (-1.5, -0.8, 0.8), 0.5)):
+            self.scene.add_light_directional(
+                f"/lights/{name}", position=tuple(centre + np.array(offset)), intensity=strength
+            )
+        for i, mesh in enumerate(self.task.scene):
+            shape = creased(mesh)
+            self.scene.add_mesh_simple(f"/scene/{i}", shape.vertices, shape.faces, color=_bytes(TABLE))
+        low = min([0.0, *(float(mesh.bounds[0, 2]) for mesh in self.task.scene)])
+        self.scene.add_grid(
+            "/floor",
+            width=4.0,
+            height=4.0,
+            position=(0.0, 0.0, low - 1e-3),
+            cell_size=0.1,
+            section_size=0.5,
+            cell_color=(214, 217, 222),
+            section_color=(190, 195, 202),
+        )
+
+    def _set_robot(self) -> None:
+        of_hand = set(hand_links(self.assembly))
+        for name, shapes in link_shapes(self.assembly).items():
+            self._links[name] = self.scene.add_frame(f"/robot/{name}", show_axes=False)
+            for k, (mesh, colour) in enumerate(shapes):
+                handle = self.scene.add_mesh_simple(
+                    f"/robot/{name}/{k}",
+                    mesh.vertices,
+                    mesh.faces,
+                    color=_bytes(colour),
+                    opacity=self.look.hand_opacity if name in of_hand else None,
+                )
+                (self._hand if name in of_hand else self._arm).append(handle)
+
+    def _set_centres(self) -> tuple[Any, Any]:
+        size = 0.035 * float(self.task.body.mesh.extents.max())
+        rest = self.scene.add_icosphere("/centre/rest", 1.35 * size, color=_bytes(REST), opacity=0.5, visible=False)
+        now = self.scene.add_icosphere("/centre/now", size, color=_bytes(CENTRE), visible=False)
+        return rest, now
+
+    # -- what changes with the grasp -----------------------------------------------------------------------------
+
+    def show_grasp(self, grasp: PlannedGrasp | None) -> None:
+        """Prepare a grasp; with none the object lies where the task puts it."""
+        self._drop(self._labels)
+        self._drop(self._cones)
+        self.surface = ObjectSurface(self.task.body.mesh, grasp) if grasp is not None else None
+        if grasp is not None:
+            self._scale = arrow_scale(grasp, self.task.body.mesh)
+            height = 0.45 * float(self.task.body.mesh.extents.max())
+            cone = cone_mesh(self.task.body.material.friction, height)
+            for i in range(max(len(state.contacts) for state in grasp.states)):
+                self._cones.append(
+                    self.scene.add_mesh_simple(
+                        f"/cones/{i}",
+                        cone.vertices,
+                        cone.faces,
+                        color=_bytes(ARROW),
+                        opacity=0.16,
+                        side="double",
+                        cast_shadow=False,
+                        receive_shadow=False,
+                        visible=False,
+                    )
+                )
+                self._labels.append(self._label(f"/labels/force_{i}"))
+            self._labels.append(self._label("/labels/weight"))
+        self._send_shapes()
+
+    def restyle(self, look: Look) -> None:
+        """Show things another way."""
+        before, self.look = self.look, look
+        if (before.colour_by, before.exaggerate) != (look.colour_by, look.exaggerate):
+            self._send_shapes()
+        for handle in self._hand:
+            handle.opacity = look.hand_opacity if look.hand_opacity < 1.0 else None
+            handle.cast_shadow = look.hand_opacity >= 0.6
+        for handle in self._arm:
+            handle.visible = look.arm
+
+    def _send_shapes(self) -> None:
+        """New shapes first, hidden; the old ones go when the new ones are there."""
+        old, generation = self._shapes, next(self._generation)
+        fresh: list[tuple[float, Any]] = []
+        if self.surface is None:
+            mesh = self.task.body.mesh
+            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)))
+            fresh.append((0.0, self.scene.add_glb(f"/object/shape_{generation}_0", data)))
+        else:
+            timeline = self.surface.timeline
+            for k, time in enumerate(self.surface.key_times()):
+                moment = timeline.at(time)
+                data = glb_bytes(
+                    self.surface.vertices(moment, exaggerate=self.look.exaggerate),
+                    self.surface.faces,
+                    self.surface.colours(moment, self.look.colour_by),
+                )
+                name = f"/object/shape_{generation}_{k}"
+                fresh.append((time, self.scene.add_glb(name, data, visible=False)))
+        self._shapes, self._shown = fresh, None
+        for _, handle in old:
+            handle.remove()
+
+    # -- what changes with time ----------------------------------------------------------------------------------
+
+    def show(self, moment: Moment | None) -> None:
+        """Bring everything to a moment; with none to the task's start."""
+        q = moment.q if moment is not None else self.task.q_start
+        for handle, T in zip(self._links.values(), self.assembly.robot.poses(list(self._links), q), strict=True):
+            _place(handle, T)
+        T_object = moment.T_world_object if moment is not None else self.task.T_world_object
+        _place(self.object, T_object)
+        self._pick_shape(0.0 if moment is None else moment.time)
+        self._show_forces(moment)
+        self._show_centres(moment)
+        self._show_liquid(moment, T_object)
+
+    def _pick_shape(self, time: float) -> None:
+        index = int(np.argmin([abs(t - time) for t, _ in self._shapes])) if self._shapes else None
+        if index == self._shown or index is None:
+            return
+        self._shapes[index][1].visible = True
+        if self._shown is not None:
+            self._shapes[self._shown][1].visible = False
+        self._shown = index
+
+    def _show_forces(self, moment: Moment | None) -> None:
+        arrows = force_arrows(moment, self._scale) if moment is not None else []
+        arrows = [arrow for arrow in arrows if arrow.force > 0.0]
+        cones = [moment.T_world_object * c.T_object_contact for c in moment.contacts] if moment is not None else []
+        for handle, T in zip(self._cones, [*cones, *[None] * (len(self._cones) - len(cones))], strict=False):
+            handle.visible = self.look.cones and T is not None
+            if T is not None:
+                _place(handle, T)
+        weight = None
+        if moment is not None:
+            weight = weight_arrow(moment, self._scale, 9.80665 * self.task.body.mass)
+        drawn = [*arrows, *([weight] if weight is not None else [])]
+        self._arrows.visible = bool(drawn) and self.look.forces
+        if drawn:
+            points, colours = _arrow_arrays(drawn)
+            self._arrows.points, self._arrows.colors = points, colours
+        self._show_labels(arrows, weight)
+
+    def _show_labels(self, arrows: list[ForceArrow], weight: ForceArrow | None) -> None:
+        shown = self.look.forces and self.look.labels
+        if not self._labels:
+            return
+        *of_contacts, of_weight = self._labels
+        slots: list[ForceArrow | None] = [*arrows, *[None] * (len(of_contacts) - len(arrows))]
+        for handle, arrow in zip([*of_contacts, of_weight], [*slots[: len(of_contacts)], weight], strict=True):
+            # A contact that hardly carries anything keeps its arrow; its label would only cover the others.
+            visible = shown and arrow is not None and arrow.force > 0.02 * max((a.force for a in arrows), default=0.0)
+            handle.visible = visible
+            if visible and arrow is not None:
+                handle.text = arrow.label
+                handle.position = arrow.start if arrow.contact is not None else arrow.end
+
+    def _show_centres(self, moment: Moment | None) -> None:
+        rest, now = self._balls
+        visible = self.look.centres and moment is not None and moment.state is not None
+        for handle in (rest, now):
+            handle.visible = visible
+        if visible and moment is not None:
+            rest.position = centre_of_mass(moment, at_rest=True)
+            now.position = centre_of_mass(moment)
+
+    def _show_liquid(self, moment: Moment | None, T_world_object: pin.SE3) -> None:
+        body = self.task.body
+        if body.liquid is None:
+            return
+        vertices = body.mesh.vertices
+        level = None
+        if moment is not None and self.surface is not None and moment.state is not None:
+            vertices = vertices + self.surface.timeline.displacement(moment)
+            level = moment.state.liquid_level
+            if level is not None:
+                level += float(T_world_object.translation[2] - moment.state.T_world_object.translation[2])
+        face = liquid_face(body, vertices, T_world_object, level)
+        if face is not None:
+            self._liquid = self.scene.add_mesh_simple(
+                "/liquid", face.vertices, face.faces, color=_bytes(LIQUID), opacity=0.75, side="double"
+            )
+
+    # -- ghosts --------------------------------------------------------------------------------------------------
+
+    def show_ghosts(self, ghosts: list[tuple[Hypothesis, Floats | None]]) -> None:
+        """Hands where hypotheses put them, seen through; fingers as in ``q`` or open."""
+        self._drop(self._ghosts)
+        for i, (hypothesis, q) in enumerate(ghosts):
+            mesh: Mesh = ghost_mesh(self.assembly, hypothesis, self.task.T_world_object, q)
+            self._ghosts.append(
+                self.scene.add_mesh_simple(
+                    f"/ghosts/{next(self._generation)}_{i}",
+                    mesh.vertices,
+                    mesh.faces,
+                    color=_bytes(GHOST),
+                    opacity=0.3 if len(ghosts) < 4 else 0.12,
+                    cast_shadow=False,
+                    receive_shadow=False,
+                )
+            )
+
+    def at(self, time: float) -> Moment | None:
+        """The moment of the current grasp at a time."""
+        return self.surface.timeline.at(time) if self.surface is not None else None
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """Of the current grasp."""
+        return self.surface.timeline if self.surface is not None else None
+
+    def clear(self) -> None:
+        """Take everything off the scene."""
+        self.scene.reset()
+
+    def _label(self, name: str) -> Any:
+        return self.scene.add_label(name, "", visible=False, font_screen_scale=1.0, anchor="bottom-center")
+
+    @staticmethod
+    def _drop(handles: list[Any]) -> None:
+        while handles:
+            with suppress(KeyError):
+                handles.pop().remove()
+
+
+def _bytes(colour: tuple[float, float, float]) -> tuple[int, int, int]:
+    r, g, b = (round(255 * channel) for channel in colour)
+    return r, g, b
+
+
+def _place(handle: Any, T: pin.SE3) -> None:
+    x, y, z, w = pin.Quaternion(T.rotation).coeffs()
+    handle.wxyz = (w, x, y, z)
+    handle.position = np.array(T.translation)
+
+
+def _arrow_arrays(arrows: list[ForceArrow]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    points = np.array([[a.start, a.end] for a in arrows], dtype=np.float32).reshape(-1, 2, 3)
+    colours = np.array([_bytes(ARROW if a.contact is not None else WEIGHT) for a in arrows], dtype=np.uint8)
+    return points, colours.reshape(-1, 3)
+
+
+def _arrow_sizes(task: Task) -> dict[str, float]:
+    size = float(task.body.mesh.extents.max())
+    return {"shaft_radius": 0.016 * size, "head_radius": 0.045 * size, "head_length": 0.11 * size}

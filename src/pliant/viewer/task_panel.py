@@ -1,0 +1,252 @@
+"""Changing a task in the page, planning it, and saving both."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+import threading
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from pliant.errors import InputError
+from pliant.planner import Plan, Task
+from pliant.robot import shipped_names
+
+if TYPE_CHECKING:
+    from pliant.viewer.app import Viewer
+
+__all__ = ["TaskPanel", "edited"]
+
+
+class Stopped(Exception):
+    """The user pressed stop."""
+
+
+def edited(source: str, changes: dict[tuple[str, ...], Any]) -> dict[str, Any]:
+    """The fields of a task file with some of them changed; None takes a field out.
+
+    Args:
+        source: the task file's text.
+        changes: new values by path, as ``("object", "material", "young")``.
+    """
+    fields: dict[str, Any] = copy.deepcopy(yaml.safe_load(source)) or {}
+    for path, value in changes.items():
+        place = fields
+        for name in path[:-1]:
+            if not isinstance(place.get(name), dict):
+                place[name] = {}
+            place = place[name]
+        if value is None:
+            place.pop(path[-1], None)
+        else:
+            place[path[-1]] = value
+    return fields
+
+
+class TaskPanel:
+    """The tab in which a task is changed and planned.
+
+    Args:
+        viewer: what it acts on.
+    """
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer, self.gui = viewer, viewer.server.gui
+        self._inputs: dict[tuple[str, ...], Any] = {}
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._build()
+
+    def _build(self) -> None:
+        gui = self.gui
+        add = self._inputs
+        hands = shipped_names("hand")
+        with gui.add_folder("Robot"):
+            add["robot", "hand"] = gui.add_dropdown("Hand", tuple(hands), initial_value=hands[0])
+        with gui.add_folder("Material"):
+            material = ("object", "material")
+            add[(*material, "young")] = gui.add_number("Young [kPa]", 500.0, min=0.001, step=1.0)
+            add[(*material, "poisson")] = gui.add_number("Poisson", 0.45, min=0.0, max=0.499, step=0.01)
+            add[(*material, "friction")] = gui.add_number("Friction", 0.5, min=0.0, step=0.05)
+            add[(*material, "density")] = gui.add_number("Density [kg/m³]", 1000.0, min=0.0, step=10.0)
+        with gui.add_folder("Limits (0: none)"):
+            add["object", "limits", "force"] = gui.add_number("Force [N]", 0.0, min=0.0, step=1.0)
+            add["object", "limits", "pressure"] = gui.add_number("Pressure [kPa]", 0.0, min=0.0, step=10.0)
+        with gui.add_folder("Wish"):
+            add["task", "lift"] = gui.add_number("Lift [mm]", 50.0, min=0.0, step=5.0)
+            add["task", "move", "translate"] = gui.add_vector3("Move [mm]", (0.0, 0.0, 0.0), step=1.0)
+            add["axis",] = gui.add_vector3("Turn axis", (0.0, 0.0, 1.0), step=0.1)
+            add["angle",] = gui.add_number("Turn [deg]", 0.0, step=1.0)
+            add["task", "move", "frame"] = gui.add_dropdown("Frame", ("palm", "object", "world"))
+            add["task", "by"] = gui.add_dropdown("Moved by", ("fingers", "arm", "both"))
+        with gui.add_folder("Search"):
+            add["planner", "faces"] = gui.add_number("Directions", 60, min=4, step=1)
+            add["planner", "rolls"] = gui.add_number("Rolls", 8, min=1, step=1)
+            add["planner", "keep"] = gui.add_number("Keep", 5, min=1, step=1)
+            self.seed = gui.add_number("Seed", 0, min=0, step=1)
+        self.plan_button = gui.add_button("Plan", color=(20, 90, 160))
+        self.stop_button = gui.add_button("Stop", disabled=True)
+        self.progress = gui.add_progress_bar(0.0, visible=False)
+        self.message = gui.add_html("")
+        self.save_task = gui.add_button("Save task")
+        self.save_plan = gui.add_button("Save plan")
+        self.plan_button.on_click(lambda _: self.start())
+        self.stop_button.on_click(lambda _: self._stop.set())
+        self.save_task.on_click(self._send_task)
+        self.save_plan.on_click(self._send_plan)
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Show the values of the task that is open now."""
+        task = self.viewer.task
+        assert task is not None
+        fields = yaml.safe_load(task.source) if task.source else {}
+        for path, handle in self._inputs.items():
+            value = _pick(fields, path)
+            if path == ("robot", "hand") and value is not None and value not in handle.options:
+                handle.options = (*handle.options, value)
+            if path[-1] == "translate":
+                handle.value = tuple(1e3 * float(v) for v in value or (0.0, 0.0, 0.0))
+            elif path == ("axis",):
+                handle.value = tuple(map(float, _pick(fields, ("task", "move", "rotate", "axis")) or (0.0, 0.0, 1.0)))
+            elif path == ("angle",):
+                handle.value = float(_pick(fields, ("task", "move", "rotate", "angle_deg")) or 0.0)
+            elif value is not None:
+                handle.value = type(handle.value)(_FACTORS.get(path[-1], 1) * value) if path != _HAND else value
+            elif path[1:2] == ("limits",):
+                handle.value = 0.0
+        self.save_plan.disabled = self.viewer.plan is None
+
+    def changes(self) -> dict[tuple[str, ...], Any]:
+        """What the page says, in the task file's units."""
+        values = {path: handle.value for path, handle in self._inputs.items()}
+        axis, angle = values.pop(("axis",)), values.pop(("angle",))
+        out: dict[tuple[str, ...], Any] = {}
+        for path, value in values.items():
+            if path[-1] == "translate":
+                out[path] = [1e-3 * v for v in value]
+            elif path[1:2] == ("limits",):
+                out[path] = value / _FACTORS.get(path[-1], 1.0) if value > 0.0 else None
+            elif path[-1] in _FACTORS:
+                out[path] = value / _FACTORS[path[-1]]
+            elif path[0] == "planner":
+                out[path] = int(value)
+            else:
+                out[path] = value
+        task = self.viewer.task
+        has_density = task is not None and task.body.material.density is not None
+        if not has_density:
+            out.pop(("object", "material", "density"), None)
+        rotate = ("task", "move", "rotate")
+        out[rotate] = {"axis": [float(v) for v in axis], "angle_deg": float(angle)} if angle else None
+        return out
+
+    def text(self) -> str:
+        """The task file that the page stands for."""
+        task = self.viewer.task
+        assert task is not None
+        fields = edited(task.source, self.changes())
+        return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=120)
+
+    def read(self) -> Task:
+        """The task that the page stands for, checked."""
+        from pliant.documents import parse_document
+        from pliant.files import TaskFile, task_from_fields
+
+        old = self.viewer.task
+        assert old is not None
+        path = self.viewer.folder / f"{old.name}.yaml"
+        return task_from_fields(parse_document(yaml.safe_load(self.text()), TaskFile, source=str(path)), path)
+
+    # -- planning ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Plan in the background; a second press while it runs does nothing."""
+        with self.viewer.lock:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._run, name="pliant-planning", daemon=True)
+            self.plan_button.disabled, self.stop_button.disabled = True, False
+            self.progress.value, self.progress.visible = 0.0, True
+            self._say("reading the task ...")
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            task = self.read()
+            self._say("planning ...")
+            plan = self._plan()(task, jobs=self.viewer.jobs, seed=int(self.seed.value), progress=self._progress)
+            self.viewer.open_plan(plan)
+            self._say(
+                f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
+            )
+        except Stopped:
+            self._say("stopped")
+        except InputError as bad:
+            self._say(str(bad), error=True)
+        except Exception as bug:  # the page says what went wrong; the server lives on
+            self._say(f"planning failed: {type(bug).__name__}: {bug}", error=True)
+        finally:
+            self.plan_button.disabled, self.stop_button.disabled = False, True
+            self.progress.visible = False
+
+    def _plan(self) -> Any:
+        if self.viewer.planning is not None:
+            return self.viewer.planning
+        import pliant.planner
+
+        return pliant.planner.plan
+
+    def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
+        if self._stop.is_set():
+            raise Stopped
+        self.progress.value = 100.0 * done / max(total, 1)
+        common = sorted(rejected.items(), key=lambda item: -item[1])[:3]
+        fallen = ", ".join(f"{reason} ({count})" for reason, count in common)
+        self._say(f"{stage}: {done} of {total}" + (f"; rejected: {fallen}" if fallen else ""))
+
+    def _say(self, text: str, *, error: bool = False) -> None:
+        name = "pliant-error" if error else "pliant-text"
+        self.message.content = f'<div class="{name}" style="padding:4px" data-pliant="message">{escape(text)}</div>'
+
+    # -- saving --------------------------------------------------------------------------------------------------
+
+    def _send_task(self, event: Any) -> None:
+        task = self.viewer.task
+        assert task is not None
+        event.client.send_file_download(f"{task.name}.yaml", self.text().encode(), save_immediately=True)
+
+    def _send_plan(self, event: Any) -> None:
+        try:
+            if self.viewer.plan is None:
+                return
+            name, data = plan_bytes(self.viewer.plan)
+            event.client.send_file_download(name, data, save_immediately=True)
+        except Exception as bug:  # shown in the page like any other failure
+            self._say(f"the plan cannot be saved: {type(bug).__name__}: {bug}", error=True)
+
+
+def plan_bytes(plan: Plan) -> tuple[str, bytes]:
+    """A plan as a file: its name and content."""
+    import pliant.files
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{plan.task.name}.plan"
+        return path.name, pliant.files.save_plan(plan, path).read_bytes()
+
+
+_HAND = ("robot", "hand")
+_FACTORS = {"young": 1e-3, "pressure": 1e-3, "lift": 1e3}
+"""Page units per file unit: kPa and mm."""
+
+
+def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = fields
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,78 @@
+"""Ray on a real cluster of two node processes: the same results, also when one of the nodes is killed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from pliant.batch import Item, Limits, LocalEngine, RayEngine, run_batch
+from pliant.errors import OptionError
+
+HAVE_RAY = find_spec("ray") is not None
+needs_ray = pytest.mark.skipif(not HAVE_RAY, reason="RAY IS NOT INSTALLED: pip install 'pliant[ray]' to test it")
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    found = [p for name in ("rows", "files") for p in (folder / name).rglob("*") if p.is_file()]
+    found.append(folder / "results.parquet")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head and a second node on loopback, one processor each; a test may kill the second."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    second = made.add_node(num_cpus=1)
+    yield made, second
+    made.shutdown()
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # of Ray itself
+def test_two_nodes_one_of_them_killed_give_the_results_of_local_processes(tmp_path, cluster):
+    made, second = cluster
+    doom = {"doomed_node": second.all_processes["raylet"][0].process.pid, "once": str(tmp_path / "killed")}
+    items = [Item(f"item_{n}", {"seed": n, "steps": 3000} | (doom if n >= 15 else {})) for n in range(60)]
+    items.append(Item("bad", {"seed": -1}))
+
+    ours = run_batch(items, "batch_works:CHAOS", tmp_path / "ray", engine=RayEngine(made.address))
+    assert (tmp_path / "killed").exists()
+    assert (ours.done, ours.failed, ours.left) == (60, 1, 0)
+    log = [json.loads(line) for line in (tmp_path / "ray" / "log.jsonl").read_text().splitlines()]
+    assert set(Counter(entry["item"] for entry in log if entry["ok"]).values()) == {1}
+    lost = [entry for entry in log if not entry["ok"] and entry["item"] != "bad"]
+    assert 1 <= len(lost) <= 2 and all(entry["kind"] == "node" for entry in lost)
+    assert {entry["node"] for entry in log if entry["ok"]} == {node.node_id for node in (made.head_node, second)}
+    failure = json.loads((tmp_path / "ray" / "failed" / "bad.json").read_text())
+    assert "expected non-negative" in failure["attempts"][1]["reason"]
+    run_batch(items, "batch_works:CHAOS", tmp_path / "local", engine=LocalEngine(2))
+    assert results(tmp_path / "ray") == results(tmp_path / "local")
+    # And again on what is left of the cluster, with limits: kept on the node that runs the item.
+    moods = [Item("hang", {"mood": "hang"}), Item("grow", {"mood": "grow"}), Item("well", {"mood": "well"})]
+    limits = Limits(time=2.0, memory=400e6)
+    limited = run_batch(moods, "batch_works:MOODY", tmp_path / "moods", engine=RayEngine(made.address), limits=limits)
+    assert (limited.done, limited.failed) == (1, 2)
+    reasons = {p.stem: json.loads(p.read_text())["attempts"][1] for p in (tmp_path / "moods" / "failed").iterdir()}
+    assert (reasons["hang"]["kind"], reasons["grow"]["kind"]) == ("time", "memory")
+
+
+@needs_ray
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_that_is_not_there_is_told_with_its_address(tmp_path):
+    with pytest.raises(OptionError, match="no Ray cluster answers"):
+        run_batch([Item("a", {"seed": 0})], "batch_works:CHAOS", tmp_path, engine=RayEngine("127.0.0.1:1"))
+
+
+def test_without_ray_the_engine_says_how_to_get_it(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OptionError, match=r"pip install 'pliant\[ray\]'"):
+        run_batch([Item("a", {"seed": 0})], "batch_works:CHAOS", tmp_path, engine=RayEngine())

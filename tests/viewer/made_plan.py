@@ -1,0 +1,283 @@
+"""A plan of the ring task made step by step with the package's own contact mechanics, quick enough for every test.
+
+The grasps are real (settled contacts, true deformation); only the search is left out: where the palm goes is chosen
+here, and the rejections are drawn from a seeded list of reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from pliant.contact import (
+    ContactState,
+    ContactStatus,
+    PadSurface,
+    PreparedObject,
+    displacement,
+    first_touch,
+    settle,
+    volume_change,
+)
+from pliant.files import shipped_task
+from pliant.planner import (
+    HeldState,
+    Hypothesis,
+    Phase,
+    Plan,
+    PlannedContact,
+    PlannedGrasp,
+    PlanStatus,
+    Rejection,
+    StableGrasp,
+    Stage,
+    Task,
+    Trajectory,
+    make_hypotheses,
+)
+from pliant.robot import PALM_FRAME, Finger, Pad, pad_mesh
+from pliant.servo import InverseKinematics
+
+Floats = NDArray[np.float64]
+
+REASONS = (
+    (Stage.OPEN_HAND, "open hand meets the scene", "mm", "palm and table"),
+    (Stage.OPEN_HAND, "open hand meets the object", "mm", "finger_1_distal"),
+    (Stage.CLOSING, "never touched", "mm", "closest: thumb_distal"),
+    (Stage.CONTACT, "pushed away", "N", "one contact region"),
+    (Stage.STABILITY, "slips", "N", "thumb_distal: friction used up"),
+    (Stage.STABILITY, "too strong", "N", "finger_2_distal above 15 N"),
+    (Stage.REACH, "palm out of reach", "mm", "joint5 at its limit"),
+    (Stage.MANIPULATION, "turn not reachable", "", "40 % of the turn"),
+    (Stage.APPROACH, "arm meets the scene", "mm", "link4 and table"),
+)
+
+
+class _Hand:
+    """The ring task's hand closing around the ring, with everything prepared once."""
+
+    def __init__(self, task: Task, preshape: str) -> None:
+        assert task.assembly.hand is not None
+        self.task, self.robot = task, task.assembly.robot
+        self.preshape = next(p for p in task.assembly.hand.preshapes if p.name == preshape)
+        material = task.body.material
+        self.thing = PreparedObject.of(task.body.mesh, young=material.young, poisson=material.poisson)
+        self.fingers = task.assembly.hand.fingers
+        self.pads: list[tuple[Finger, Pad, PadSurface]] = []
+        for finger in self.fingers:
+            for pad in finger.pads:
+                found = pad_mesh(self.robot.urdf, pad)
+                young = np.inf if pad.young is None else pad.young
+                surface = PadSurface.of(
+                    found.mesh,
+                    name=pad.link,
+                    young=young,
+                    poisson=pad.poisson,
+                    pad_faces=found.faces,
+                    friction=material.friction,
+                )
+                self.pads.append((finger, pad, surface))
+        self.ik = InverseKinematics(self.robot, PALM_FRAME)
+
+    def joints(self, q: Floats, closed: Sequence[float]) -> Floats:
+        """``q`` with each finger closed by its own share; the shared base rotation stays at its preshape."""
+        out = q.copy()
+        for finger, share in zip(self.fingers, closed, strict=True):
+            for name, start in self.preshape.open.items():
+                if name.startswith(finger.name):
+                    end = self.preshape.closed[name]
+                    out[self.robot.joint_index(name)] = start + share * (end - start)
+        return out
+
+    def touches(self, q: Floats) -> list[float]:
+        """How far each finger closes until its first touch of the object at its start."""
+        shares = []
+        for k, finger in enumerate(self.fingers):
+            best = 1.0
+            for owner, pad, surface in self.pads:
+                if owner is not finger:
+                    continue
+
+                def pose(share: float, k: int = k, link: str = pad.link) -> pin.SE3:
+                    closed = [share if i == k else 0.0 for i in range(len(self.fingers))]
+                    T = self.robot.pose(link, self.joints(q, closed))
+                    return self.task.T_world_object.actInv(T)
+
+                reached = first_touch(self.thing, surface, pose, start=0.0, stop=best, speed=0.4)
+                best = min(best, reached) if reached is not None else best
+            shares.append(best)
+        return shares
+
+    def hold(self, q: Floats, T_world_object: pin.SE3) -> ContactState:
+        """The ring settled between the pads."""
+        weight = 9.80665 * self.task.body.mass
+        centre = T_world_object.rotation @ self.task.body.centre_of_mass()
+        load = np.concatenate([[0, 0, -weight], np.cross(centre, [0, 0, -weight])])
+        poses = self.robot.poses([pad.link for _, pad, _ in self.pads], q)
+        return settle(self.thing, [s for _, _, s in self.pads], poses, T_world_object, load=load)
+
+    def contact(self, state: ContactState, k: int, q: Floats) -> PlannedContact:
+        region = state.regions[k]
+        finger, pad, _ = next(entry for entry in self.pads if entry[1].link == region.pad)
+        T = state.T_world_object
+        force = np.array([*region.tangential_force, region.normal_force])
+        limit = min(pad.max_force, self.task.body.limits.largest_force)
+        return PlannedContact(
+            link=pad.link,
+            finger=finger.name,
+            patch=region.patch,
+            T_object_contact=T.actInv(region.T_world_contact),
+            p_link=self.robot.pose(pad.link, q).actInv(region.centre),
+            force=force,
+            wanted=0.85 * force,
+            radius=region.radius,
+            half_axes=np.asarray(region.half_axes),
+            peak_pressure=region.peak_pressure,
+            area=region.area,
+            depth=region.depth,
+            stiffness=np.asarray(region.stiffness).diagonal() if np.ndim(region.stiffness) == 2 else region.stiffness,
+            friction=self.task.body.material.friction,
+            max_force=limit,
+            p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,
+            pressures=region.pressures,
+            cell_area=region.cell_area,
+        )
+
+    def held(self, q: Floats, T_start: pin.SE3, phase: Phase, time: float) -> HeldState:
+        state = self.hold(q, T_start)
+        assert state.status is ContactStatus.SETTLED, state.status
+        moved = displacement(self.thing, state)
+        T = state.T_world_object
+        body, weight = self.task.body, 9.80665 * self.task.body.mass
+        centre = T.act(body.deformed(body.mesh.vertices + moved).centre_of_mass())
+        contacts = tuple(self.contact(state, k, q) for k, r in enumerate(state.regions) if r.normal_force > 0.1)
+        torques = self.robot.gravity_torques(q)
+        for contact in contacts:
+            J = self.robot.jacobian(contact.link, q)
+            arm = self.robot.pose(contact.link, q).rotation @ contact.p_link
+            f = (T * contact.T_object_contact).rotation @ contact.force
+            torques = torques + J.T @ np.concatenate([f, np.cross(arm, f)])
+        usage = max(np.hypot(*c.force[:2]) / (c.friction * c.force[2]) for c in contacts)
+        return HeldState(
+            time,
+            phase,
+            q,
+            T,
+            contacts,
+            centre,
+            T.act(body.centre_of_mass()),
+            np.array([0, 0, -weight, 0, 0, 0]),
+            torques,
+            float(min(usage, 1.0)),
+            moved.astype(np.float32),
+            volume_change(self.thing, state),
+        )
+
+
+def _raised(T: pin.SE3, height: float) -> Floats:
+    return np.asarray(T.translation + np.array([0.0, 0.0, height]))
+
+
+def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: float, steps: int = 3) -> PlannedGrasp:
+    """One grasp from above, the palm turned by ``roll_deg``; fingers close ``squeeze`` beyond their first touch."""
+    T_object_palm = pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, np.radians(roll_deg)), np.array([0.0, 0.0, 0.14]))
+    start = task.assembly.preshaped(task.q_start, hand.preshape)
+
+    def arm(T_world_palm: pin.SE3, seed: Floats) -> Floats:
+        answer = hand.ik.solve(T_world_palm, seed=seed)
+        assert answer.found
+        q = answer.q.copy()
+        q[task.assembly.hand_joints] = seed[task.assembly.hand_joints]
+        return q
+
+    T_palm = task.T_world_object * T_object_palm
+    above = arm(pin.SE3(T_palm.rotation, _raised(T_palm, 0.12)), start)
+    pregrasp = arm(T_palm, above)
+    touch = hand.touches(pregrasp)
+    q_touch = hand.joints(pregrasp, touch)
+    closed = [share + squeeze for share in touch]
+    q_grasp = hand.joints(pregrasp, closed)
+    states = [hand.held(q_grasp, task.T_world_object, Phase.SQUEEZE, 6.0)]
+    lifted = arm(pin.SE3(T_palm.rotation, _raised(T_palm, task.wish.lift)), q_grasp)
+    settled = states[0].T_world_object
+
+    def carried(q: Floats) -> pin.SE3:
+        return hand.robot.pose(PALM_FRAME, q) * hand.robot.pose(PALM_FRAME, q_grasp).actInv(settled)
+
+    states.append(hand.held(lifted, carried(lifted), Phase.LIFT, 7.5))
+    knots = [(0.0, task.q_start, Phase.APPROACH), (2.0, above, Phase.APPROACH), (3.5, pregrasp, Phase.APPROACH)]
+    knots += [(5.0, q_touch, Phase.CLOSE), (6.0, q_grasp, Phase.SQUEEZE), (7.5, lifted, Phase.LIFT)]
+    q = lifted
+    for k in range(1, steps + 1):
+        turn = pin.rpy.rpyToMatrix(0.0, 0.0, np.radians(10.0 * k / steps))
+        target = pin.SE3(turn @ T_palm.rotation, _raised(T_palm, task.wish.lift))
+        q = hand.joints(arm(target, q), [share + squeeze * (1.0 + 0.05 * k / steps) for share in touch])
+        states.append(hand.held(q, carried(q), Phase.MOVE, 7.5 + 0.4 * k))
+        knots.append((7.5 + 0.4 * k, q, Phase.MOVE))
+    poses = [pin.SE3ToXYZQUAT(task.T_world_object)] * 4 + [pin.SE3ToXYZQUAT(s.T_world_object) for s in states]
+    trajectory = Trajectory(
+        np.array([t for t, _, _ in knots]),
+        np.array([q for _, q, _ in knots]),
+        tuple(phase for _, _, phase in knots),
+        np.array([[*p[:3], p[6], *p[3:6]] for p in poses]),
+    )
+    hypothesis = Hypothesis(
+        number, T_object_palm, hand.preshape.name, tuple(f.name for f in hand.fingers), f"made, roll {roll_deg:g} deg"
+    )
+    return PlannedGrasp(
+        hypothesis,
+        trajectory,
+        tuple(states),
+        pregrasp,
+        q_touch,
+        max(s.largest_force for s in states),
+        max(s.largest_pressure for s in states),
+        float(np.linalg.norm(states[0].centre_of_mass - states[0].centre_at_rest)),
+        0.11,
+        float(np.abs(np.diff(trajectory.q[:, task.assembly.arm_joints], axis=0)).sum()),
+        0.2,
+    )
+
+
+def made_plan(rolls: Sequence[float] = (0.0, 40.0), *, rejected: int = 36, seed: int = 1) -> Plan:
+    """A found plan of the ring task with one grasp per roll angle, best first."""
+    task = shipped_task("ring")
+    hand = _Hand(task, "spherical")
+    hypotheses = make_hypotheses(task.body.mesh, task.assembly, limit=rejected + len(rolls), seed=seed)
+    grasps = [made_grasp(task, hand, k, roll, 0.005 + 0.001 * k) for k, roll in enumerate(rolls)]
+    grasps.sort(key=lambda grasp: grasp.largest_force)
+    hypotheses = [g.hypothesis for g in sorted(grasps, key=lambda g: g.hypothesis.number)] + hypotheses[len(rolls) :]
+    rng = np.random.default_rng(seed)
+    rejections = []
+    for hypothesis in hypotheses[len(rolls) :]:
+        stage, reason, unit, detail = REASONS[int(rng.integers(len(REASONS)))]
+        rejections.append(Rejection(hypothesis.number, stage, reason, float(rng.uniform(0.1, 9.0)), unit, detail))
+    return Plan(
+        task,
+        PlanStatus.FOUND,
+        tuple(grasps),
+        tuple(hypotheses),
+        tuple(rejections),
+        tuple(StableGrasp(g.hypothesis.number, g.grasp.largest_force, g.epsilon) for g in grasps),
+        "",
+        seed,
+        12.0,
+        {"closing": 3.0, "contact": 7.5},
+        {"pliant": "0.1.0"},
+    )
+
+
+def without_grasp(plan: Plan) -> Plan:
+    """The same search with nothing found."""
+    extra = tuple(Rejection(g.hypothesis.number, Stage.STABILITY, "slips", 1.0, "N") for g in plan.grasps)
+    return replace(
+        plan,
+        status=PlanStatus.NONE,
+        grasps=(),
+        rejections=(*extra, *plan.rejections),
+        advice="no grasp holds: raise the force limit",
+    )

@@ -1,0 +1,86 @@
+"""The report: one file that needs nobody else, and says what the plan says."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser_eye import Eye
+from made_plan import without_grasp
+from PIL import Image
+
+from pliant.cli import run
+from pliant.files import save_plan
+from pliant.planner import Plan
+from pliant.viewer import Measured, grasp_figures, report_html
+from pliant.viewer.words import summary, table
+
+
+@pytest.mark.slow
+def test_the_report_opens_from_disk_without_any_request(
+    browser: Any, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_plan(plan, tmp_path / "ring.plan")
+    out = tmp_path / "deep" / "ring.html"
+    assert run(["report", str(tmp_path / "ring.plan"), "--out", str(out), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["files"][0]["bytes"] == out.stat().st_size < 8e6
+    eye = Eye.on(browser, 900, 700)
+    eye.page.context.set_offline(True)
+    eye.page.goto(out.as_uri())
+    scene = eye.page.frame_locator("iframe").locator("canvas").first
+    scene.wait_for()
+    strangers = [url for url in eye.requests if not url.startswith((out.as_uri(), "data:", "blob:", "about:"))]
+    assert strangers == []
+    assert eye.complaints == []
+    assert eye.page.locator("table").count() >= 5
+    assert eye.page.locator("figure img").count() == 3
+    assert eye.page.locator("svg.plot").count() == 4
+    assert f"{plan.grasps[0].largest_force:.2f} N" in eye.page.locator("body").inner_text()
+    # The film stops on a press of the space bar; then it can be looked at.
+    eye.page.frames[1].evaluate("window.dispatchEvent(new KeyboardEvent('keydown', {code: 'Space'}))")
+    picture = np.asarray(Image.open(io.BytesIO(eye.page.locator("iframe").screenshot(timeout=60_000))).convert("RGB"))
+    assert len(np.unique(picture.reshape(-1, 3) // 16, axis=0)) > 40
+    eye.page.close()
+
+
+def test_a_search_without_result_is_reported_with_its_reasons(plan: Plan) -> None:
+    nothing = without_grasp(plan)
+    text = report_html(nothing)
+    assert "No grasp was found" in text
+    assert "no grasp holds: raise the force limit" in text
+    for reason, count in nothing.counts.items():
+        assert f'{reason}</td><td class="n">{count}<' in text
+    assert not re.search(r'(?:src|href)="https?:', text)
+
+
+def test_what_comes_from_files_is_escaped(plan: Plan) -> None:
+    assert "<script>" not in table(("a",), [("<script>alert(1)</script>",)])
+    from dataclasses import replace
+
+    evil = replace(without_grasp(plan), advice="<img src=x onerror=alert(1)>")
+    assert "<img src=x" not in report_html(evil)
+
+
+def test_the_summary_says_the_numbers_of_the_plan(plan: Plan) -> None:
+    words = " ".join(summary(plan))
+    best = plan.grasps[0]
+    assert f"{best.largest_force:.2f} N" in words
+    assert f"{100 * best.largest_force / 15:.0f} % of the permitted 15 N" in words
+    assert f"{len(plan.hypotheses)} hypotheses" in words
+
+
+def test_measured_curves_are_drawn_beside_the_planned_ones(plan: Plan) -> None:
+    times = np.linspace(0.0, 8.0, 50)
+    joint = plan.task.assembly.robot.joint_names[-1]
+    measured = Measured(times, {"thumb": np.full(50, 1.5)}, {joint: np.zeros(50)}, {joint: np.full(50, 0.02)})
+    figures = grasp_figures(plan.task, plan.grasps[0], measured)
+    assert "thumb measured" in figures["forces"]
+    assert f"{joint} measured" in figures["hand joints"]
+    assert f"{joint} measured" in figures["torques"]
+    assert "measured" not in figures["arm joints"]

@@ -1,0 +1,94 @@
+"""Makes the README's pictures again from a plan: python tools/make_pictures.py ring.plan [docs/pictures]
+
+Writes ring_held.png (just held, coloured by displacement), ring_pressure.png (by contact pressure) and
+ring_operation.webp (the whole operation), each below 500 kB. pliant draws everything itself; no browser is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from pliant.files import load_plan
+from pliant.planner import Plan
+from pliant.viewer import ColourBy, Moment, ObjectSurface, draw_moment, scale_colours
+from pliant.viewer.plan_still import CLOSE
+
+LARGEST = 500_000
+
+
+def main(plan_file: str, folder: str = "docs/pictures") -> None:
+    plan = load_plan(plan_file)
+    out = Path(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    assert plan.best is not None, "a plan without a grasp has nothing to show"
+    surface = ObjectSurface(plan.task.body.mesh, plan.best)
+    held = surface.timeline.at(float(surface.timeline.times[0]))
+    for name, by, opacity, distance in (
+        ("ring_held.png", ColourBy.DISPLACEMENT, 0.30, 0.72),
+        ("ring_pressure.png", ColourBy.PRESSURE, 0.16, 0.55),
+    ):
+        look = replace(CLOSE, colour_by=by, hand_opacity=opacity)
+        picture = draw_moment(plan.task, surface, held, look=look, width=900, height=600, distance=distance)
+        _save(_legend(picture, surface, by, held), out / name)
+    _film(plan, surface, out / "ring_operation.webp")
+
+
+def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:
+    """From shortly before the touch to the end, quicker where less happens."""
+    timeline = surface.timeline
+    spans = timeline.phases
+    approach_end = min(span[0] for phase, span in spans.items() if phase.value == "close")
+    times = [
+        *np.linspace(max(approach_end - 1.2, 0.0), approach_end, 5, endpoint=False),
+        *np.linspace(approach_end, timeline.touch, 6, endpoint=False),
+        *np.linspace(timeline.touch, timeline.times[0], 6, endpoint=False),
+        *np.linspace(timeline.times[0], timeline.duration, 16),
+    ]
+    look = replace(CLOSE, hand_opacity=0.55, cones=False)
+    frames = []
+    for time in times:
+        moment = timeline.at(float(time))
+        picture = draw_moment(plan.task, surface, moment, look=look, width=440, height=330, distance=1.15)
+        frames.append(_legend(picture, surface, ColourBy.DISPLACEMENT, moment))
+    frames += [frames[-1]] * 6
+    for quality in (80, 65, 50, 35):
+        frames[0].save(path, save_all=True, append_images=frames[1:], duration=130, loop=0, quality=quality, method=6)
+        if path.stat().st_size < LARGEST:
+            break
+    print(path, path.stat().st_size)
+
+
+def _legend(picture: NDArray[np.uint8], surface: ObjectSurface, by: ColourBy, moment: Moment) -> Image.Image:
+    """The colour bar and the moment's numbers in a corner."""
+    image = Image.fromarray(picture)
+    draw = ImageDraw.Draw(image)
+    small = image.width < 600
+    font = ImageFont.load_default(13 if small else 17)
+    width, height = (130, 10) if small else (200, 14)
+    left, top = 14, image.height - height - (24 if small else 32)
+    bar = (255 * scale_colours(np.tile(np.linspace(0.0, 1.0, width), (height, 1)))).astype(np.uint8)
+    image.paste(Image.fromarray(bar), (left, top))
+    name = "pressure" if by is ColourBy.PRESSURE else "displacement"
+    dark = (40, 44, 52)
+    draw.text((left, top - font.size - 6), f"{name} [{by.unit}]", fill=dark, font=font)
+    draw.text((left, top + height + 3), "0", fill=dark, font=font)
+    draw.text((left + width, top + height + 3), f"{surface.top(by):.2g}", fill=dark, font=font, anchor="ra")
+    words = f"{moment.phase.value}: {moment.largest_force:.2f} N"
+    draw.text((14, 10), words, fill=dark, font=font)
+    return image
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    image.save(path, optimize=True)
+    assert path.stat().st_size < LARGEST, path
+    print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
