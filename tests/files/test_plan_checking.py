@@ -9,7 +9,8 @@ from pytest import CaptureFixture
 
 from made_plans import ball_plan
 from pliant.cli import run
-from pliant.files import check_file, save_plan
+from pliant.control import Event, RunPhase, RunRecorder
+from pliant.files import check_file, save_plan, save_run
 
 
 def test_an_honest_plan_is_fine_and_summed_up(tmp_path: Path) -> None:
@@ -36,3 +37,19 @@ def test_a_broken_plan_file_is_explained(tmp_path: Path) -> None:
     report = check_file(file)
     assert report.kind == "plan"
     assert "damaged" in str(report.problems[0])
+
+
+def test_a_run_is_summed_up_and_a_broken_one_refused(tmp_path: Path) -> None:
+    recorder = RunRecorder(("a",), ("pad",))
+    for i in range(11):
+        recorder.append({"time": 3.0 + 0.1 * i, "plan_time": 0.0, "phase": list(RunPhase).index(RunPhase.STOPPED)})
+    recorder.event(Event(3.5, RunPhase.LIFT, "abort", "contact lost"))
+    file = save_run(recorder.log(), tmp_path / "one.run")
+    report = check_file(file)
+    assert (report.kind, report.ok) == ("run", True)
+    assert report.facts == (
+        "11 steps in 1.00 s, 1 joints, 1 contacts, 0 tactile frames",
+        "ended: stopped, aborted: contact lost",
+    )
+    file.write_bytes(file.read_bytes()[:300])
+    assert "is not a run log" in str(check_file(file).problems[0])

@@ -269,6 +269,13 @@ def test_an_arm_that_sweeps_through_an_obstacle_between_its_points_is_found_out(
     assert "runs into 'obstacle'" in problems(obstacle(swept, 0.02, tuple(middle)), collisions=True)
 
 
+def test_an_object_that_rests_exactly_on_something_does_not_collide_with_it() -> None:
+    """A block that ends where the ball begins: their surfaces share a point."""
+    plan = ball_plan()
+    bottom = plan.task.T_world_object.translation[2] + plan.task.body.mesh.bounds[0, 2]
+    assert problems(obstacle(plan, 0.02, (0.9, 0.0, bottom - 0.01)), collisions=True) == ""
+
+
 def test_a_link_inside_an_obstacle_from_the_beginning_is_found_out() -> None:
     """Surfaces that never cross: the whole arm within a huge box."""
     found = problems(obstacle(ball_plan(), 8.0, (0.0, 0.0, 0.0)), collisions=True)

@@ -12,7 +12,7 @@ __all__ = ["check"]
 
 def check(
     files: Annotated[
-        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps, plans.")
+        list[Path], typer.Argument(help="Robots (URDF), hand or arm descriptions, meshes, tasks, grasps, plans, runs.")
     ],
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")

@@ -1,4 +1,4 @@
-"""`pliant export`: plans for other tools."""
+"""`pliant export`: plans and runs for other tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["export"]
 
 
 def export(
-    source: Annotated[Path, typer.Argument(help="A plan file.")],
+    source: Annotated[Path, typer.Argument(help="A plan file, or the log of a run.")],
     format: Annotated[str, typer.Option("--format", help="mcap, ros1, ros2, csv, json, grasps or srdf.")],
     out: Annotated[Path, typer.Option(help="The file to write; for ros2 a new folder.")],
     grasp: Annotated[int, typer.Option(help="Which of the plan's grasps; 0 is the best.")] = 0,
@@ -19,7 +19,7 @@ def export(
     start: Annotated[float, typer.Option(help="Time stamp of the beginning in bags [s].")] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Write a plan's trajectory, forces and shapes for other tools. No ROS is needed.
+    """Write trajectory, forces and shapes of a plan, or what a run measured, for other tools. No ROS is needed.
 
     Examples:
 
@@ -30,6 +30,8 @@ def export(
         pliant export ring.plan --format csv --out ring.csv --grasp 1
 
         pliant export ring.plan --format grasps --out ring.npz
+
+        pliant export ring.run --format mcap --out ring_run.mcap
     """
     from pliant.cli.answers import emit
     from pliant.files.export import ExportOptions, export_file

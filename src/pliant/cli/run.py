@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pliant.lab import LabDriver, SeriesResult, TrialResult, TrialSettings
     from pliant.planner import PlannedGrasp, Task
 
-__all__ = ["numbers_by_name", "run"]
+__all__ = ["numbers_by_name", "run", "run_answer"]
 
 PERTURB = ("pose", "turn", "young", "friction", "mass")
 SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
@@ -103,7 +103,7 @@ def run(
     pictures: list[Path] = []
     on_phase = _photographer(plots, task, pictures) if plots is not None else None
     result = run_trial(task, chosen, settings=settings, disturbance=_disturbance(perturb), on_phase=on_phase)
-    answer = _answer(result, settings, chosen)
+    answer = run_answer(result, settings, chosen)
     files: list[Path] = list(pictures)
     if out is not None:
         facts = {**result.log.facts, "trial": {k: v for k, v in answer.items() if k != "events"}, "plan": str(plan)}
@@ -204,7 +204,8 @@ def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
     return photograph
 
 
-def _answer(result: TrialResult, settings: TrialSettings, grasp: PlannedGrasp) -> dict[str, Any]:
+def run_answer(result: TrialResult, settings: TrialSettings, grasp: PlannedGrasp) -> dict[str, Any]:
+    """The JSON answer of one run."""
     return {
         "outcome": result.outcome,
         "reason": result.reason,

@@ -16,6 +16,7 @@ from pliant.contact.solve import solve_contacts
 from pliant.contact.surfaces import MeshSurface, PadSurface, PreparedObject, SphereSurface
 from pliant.contact.touch import clearance, first_touch
 from pliant.errors import OptionError, Problem
+from pliant.objects.threads import one_thread
 
 __all__ = ["PressResult", "press"]
 
@@ -39,6 +40,7 @@ class PressResult:
     warnings: tuple[str, ...]
 
 
+@one_thread
 def press(
     thing: PreparedObject,
     pads: Sequence[PadSurface],

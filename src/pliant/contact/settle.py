@@ -21,6 +21,7 @@ from pliant.contact.region import ContactState, ContactStatus
 from pliant.contact.solve import find_patches, refocus, report, tangential_stiffness
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.errors import OptionError
+from pliant.objects.threads import one_thread
 
 __all__ = ["settle"]
 
@@ -44,6 +45,7 @@ class _Grip:
     direction: Floats | None = None
 
 
+@one_thread
 def settle(
     thing: PreparedObject,
     pads: Sequence[PadSurface],

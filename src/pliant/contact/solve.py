@@ -25,6 +25,7 @@ from pliant.contact.problem import (
 from pliant.contact.region import ContactRegion, ContactState, ContactStatus, SurfaceLoad
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.errors import OptionError
+from pliant.objects.threads import one_thread
 
 __all__ = ["find_patches", "refocus", "report", "solve_contacts", "tangential_stiffness"]
 
@@ -39,6 +40,7 @@ _WIDE = 0.8
 """Contact radius over corner distance from which a thin wall's answer was not checked against anything."""
 
 
+@one_thread
 def solve_contacts(
     thing: PreparedObject,
     pads: Sequence[PadSurface],

@@ -10,6 +10,7 @@ from pliant.documents import read_mapping
 from pliant.errors import InputError, PlanError, Problem
 from pliant.files.grasp_file import read_grasp
 from pliant.files.plan_file import load_plan
+from pliant.files.run_file import load_run
 from pliant.files.task import read_task
 from pliant.objects import check_size, load_mesh
 from pliant.planner import verify_plan
@@ -26,7 +27,7 @@ class FileReport:
 
     Attributes:
         file: the file as named.
-        kind: robot, hand, arm, mesh, task, grasp, plan or unknown.
+        kind: robot, hand, arm, mesh, task, grasp, plan, run or unknown.
         problems: why it cannot be used; empty if it can.
         notes: what was mended or deserves a second look.
         facts: what it holds, in a few lines.
@@ -73,8 +74,8 @@ def _kind(path: Path) -> str:
         raise InputError(
             str(path), Problem("", "is a xacro file", "expand it first: xacro robot.urdf.xacro > robot.urdf")
         )
-    if suffix == ".plan":
-        return "plan"
+    if suffix in (".plan", ".run"):
+        return suffix.removeprefix(".")
     if suffix not in DOCUMENTS:
         return "mesh"
     fields = read_mapping(path)
@@ -188,6 +189,20 @@ def _check_plan(path: Path, _: tuple[str | Path, ...]) -> Found:
     return [*notes, *([plan.advice] if plan.advice else [])], facts
 
 
+def _check_run(path: Path, _: tuple[str | Path, ...]) -> Found:
+    log = load_run(path)
+    if not len(log):
+        raise PlanError(str(path), "the run has no steps")
+    lasted = float(log["time"][-1] - log["time"][0])
+    frames = sum(len(pad.times) for pad in log.frames.values())
+    facts = [
+        f"{len(log)} steps in {lasted:.2f} s, {len(log.joints)} joints, {len(log.contacts)} contacts, "
+        f"{frames} tactile frames",
+        f"ended: {log.end}" + (f", aborted: {log.reason}" if log.reason else ""),
+    ]
+    return [], facts
+
+
 _CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
     "robot": _check_robot,
     "hand": _check_module,
@@ -196,4 +211,5 @@ _CHECKS: dict[str, Callable[[Path, tuple[str | Path, ...]], Found]] = {
     "task": _check_task,
     "grasp": _check_grasp,
     "plan": _check_plan,
+    "run": _check_run,
 }

@@ -14,13 +14,14 @@ from pliant.errors import MaterialError
 from pliant.objects.cache import load_arrays, store_arrays
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface, smooth_surface
+from pliant.objects.threads import one_thread
 
 __all__ = ["Compliance", "Wall", "prepare_compliance"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 4
+_FORMAT = 5
 _VERTICES = 520
 """Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
 _MOST_VERTICES = 1200
@@ -150,6 +151,7 @@ def _from_arrays(poisson: float, arrays: dict[str, NDArray[np.generic]] | None) 
         return None
 
 
+@one_thread
 def _compute(
     mesh: Mesh, poisson: float, smooth: SmoothSurface, edge: float | None, report: Callable[[str, float], None]
 ) -> Compliance:

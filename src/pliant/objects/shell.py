@@ -25,13 +25,14 @@ from pliant.objects.mass import mesh_volume
 from pliant.objects.mesh import Mesh
 from pliant.objects.shell_elements import rigid_motions, shell_matrices
 from pliant.objects.smooth import SmoothSurface, smooth_surface
+from pliant.objects.threads import one_thread
 
 __all__ = ["gas_stiffness", "prepare_shell", "with_contents"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_FORMAT = 1
+_FORMAT = 2
 _CORNERS = 600
 _DIVISIONS = 3
 _THICK = 0.25
@@ -154,6 +155,7 @@ def _from_arrays(poisson: float, wall: float, arrays: dict[str, NDArray[np.gener
         return None
 
 
+@one_thread
 def _compute(
     mesh: Mesh,
     poisson: float,

@@ -64,6 +64,17 @@ class SmoothSurface:
         )  # fmt: skip
         return out, normals, faces
 
+    def project_on(self, points: Floats, faces: Ints) -> Floats:
+        """Points next to ``points`` on the smooth surface of the given faces."""
+        return self.project_with_normals(points, faces)[0]
+
+    def project_with_normals(self, points: Floats, faces: Ints) -> tuple[Floats, Floats]:
+        """Points next to ``points`` on the smooth surface of the given faces, and outward normals there."""
+        return _project(
+            np.ascontiguousarray(points), faces, self.mesh.vertices, self.mesh.faces, self.corners, self.quadrics,
+            self.normals, self.sizes,
+        )  # fmt: skip
+
 
 def smooth_surface(mesh: Mesh) -> SmoothSurface:
     """Fit the quadrics of every corner of a mesh; 1500 vertices take some 20 ms."""

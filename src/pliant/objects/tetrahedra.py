@@ -1,17 +1,11 @@
 """Quadratic tetrahedra inside a closed surface.
 
-fTetWild fills the surface; the corners on the boundary and the middles of the boundary edges are then moved onto
-the smooth
+The surface is filled with tetrahedra (``filling``); the middles of the boundary edges are then moved onto the smooth
 surface (``smooth``), so that a ball of a few hundred corners still has the volume and curvature of a ball.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +13,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pliant.errors import MeshError
+from pliant.objects.filling import Filling, fill_points
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface
+from pliant.objects.spreading import SharpEdges, sharp_edges, spread
 
 __all__ = ["EDGES", "Tetrahedra", "fill", "thickness"]
 
@@ -28,11 +24,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
-_ENVELOPE = 0.08
-"""How far the tetrahedra's boundary may stray from the given surface, in edge lengths; projection mends it
-afterwards."""
 _WORST = 0.02
 """Smallest acceptable ratio of a tetrahedron's volume to that of the regular one on its longest edge."""
+_BENT = 0.05
+"""Shape below which an element is straightened."""
+_FOLD = np.deg2rad(30.0)
+"""A boundary edge between two points of a sharp edge follows it if it is folded more than this."""
+_FINER = (1.0, 0.9, 0.8, 0.7, 0.6)
+"""Spacings tried, relative to the one wanted."""
+_VOLUME = 0.1
+"""Largest share of the volume that a filling may miss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,30 +62,23 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         MeshError: the surface cannot be filled, or only with degenerate tetrahedra.
     """
     mesh = smooth.mesh
-    span = mesh.vertices.max(axis=0) - mesh.vertices.min(axis=0)
-    diagonal = float(np.linalg.norm(span))
-    # the mesher's tolerances are relative; a unit-size copy keeps metre-scale objects of millimetres out of trouble
-    centre = 0.5 * (mesh.vertices.max(axis=0) + mesh.vertices.min(axis=0))
-    unit = (mesh.vertices - centre) / diagonal
+    volume, holes = _volume(mesh), _euler(mesh)
     worst = 0.0
-    for attempt in range(3):
-        import pytetwild
-
-        shrink = 0.7**attempt
-        # the mesher leaves a file in the working folder
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _silence():
-            points, cells = pytetwild.tetrahedralize(
-                unit,
-                mesh.faces.astype(np.int32),
-                edge_length_fac=edge / diagonal * shrink,
-                epsilon=_ENVELOPE * edge / diagonal * shrink,
-                num_threads=1,
-            )
-        if len(cells) == 0:
+    spare: Tetrahedra | None = None
+    for share in _FINER:
+        edges = sharp_edges(smooth, share * edge)
+        filling = fill_points(mesh, *spread(smooth, edges, share * edge), share * edge)
+        if filling is None or not filling.sound or abs(filling.volume - volume) > _VOLUME * volume:
             continue
-        tets, worst = _quadratic(np.asarray(points) * diagonal + centre, np.asarray(cells, dtype=np.int64), smooth)
-        if worst > _WORST:
+        tets, worst = _quadratic(filling, smooth, edges)
+        if worst <= _WORST:
+            continue
+        if filling.holes == holes:
             return tets
+        # a scan may have handles finer than any element here
+        spare = spare or tets
+    if spare is not None:
+        return spare
     raise MeshError(
         mesh.name or "mesh",
         f"cannot be filled with sound tetrahedra of edge {edge * 1e3:.3g} mm (worst shape {worst:.2g}); "
@@ -92,18 +86,17 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
     )
 
 
-def _quadratic(points: Floats, cells: Ints, smooth: SmoothSurface) -> tuple[Tetrahedra, float]:
-    used, cells = np.unique(cells, return_inverse=True)
-    points, cells = points[used], cells.reshape(-1, 4).astype(np.int64)
-    volume = np.einsum(
-        "ij,ij->i",
-        np.cross(points[cells[:, 1]] - points[cells[:, 0]], points[cells[:, 2]] - points[cells[:, 0]]),
-        points[cells[:, 3]] - points[cells[:, 0]],
-    )
-    cells[volume < 0] = cells[volume < 0][:, [0, 2, 1, 3]]
-    faces = np.concatenate([cells[:, [0, 2, 1]], cells[:, [0, 1, 3]], cells[:, [0, 3, 2]], cells[:, [1, 2, 3]]])
-    _, first, count = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
-    outer = faces[first[count == 1]]
+def _volume(mesh: Mesh) -> float:
+    return float(np.einsum("ij,ij->", mesh.corners.mean(axis=1), mesh.face_vectors) / 3.0)
+
+
+def _euler(mesh: Mesh) -> int:
+    edges = np.unique(np.sort(mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+    return len(np.unique(mesh.faces)) - len(edges) + len(mesh.faces)
+
+
+def _quadratic(filling: Filling, smooth: SmoothSurface, creases: SharpEdges) -> tuple[Tetrahedra, float]:
+    points, cells, outer = filling.points, filling.cells, filling.outer
     pairs = np.sort(cells[:, EDGES].reshape(-1, 2), axis=1)
     edges, edge_of = np.unique(pairs, axis=0, return_inverse=True)
     n = len(points)
@@ -118,26 +111,44 @@ def _quadratic(points: Floats, cells: Ints, smooth: SmoothSurface) -> tuple[Tetr
         [outer, middle(outer[:, 0], outer[:, 1]), middle(outer[:, 1], outer[:, 2]), middle(outer[:, 2], outer[:, 0])]
     )
     length = np.linalg.norm(points[outer] - points[np.roll(outer, -1, axis=1)], axis=2)
-    flat = np.concatenate([points, points[edges].mean(axis=1)])
-    nodes = flat.copy()
-    nodes[on_boundary] = smooth.project(points[on_boundary])[0]
-    nodes[n:] = nodes[edges].mean(axis=1)
-    middles = np.unique(boundary[:, 3:])
-    nodes[middles] = smooth.project(nodes[middles])[0]
-    straight = np.concatenate([nodes[:n], nodes[:n][edges].mean(axis=1)])
-    for _ in range(20):
-        quality = _quality(nodes, elements)
-        bad = quality < 0.05
-        if not bad.any():
+    moved = points.copy()
+    moving = on_boundary[~filling.sharp[on_boundary]]
+    moved[moving] = smooth.project(points[moving])[0]
+    bent = moved[edges].mean(axis=1)
+    middles = np.unique(boundary[:, 3:]) - n
+    bent[middles] = smooth.project(bent[middles])[0]
+    along = middles[_on_folds(points, outer, edges[middles]) & filling.sharp[edges[middles]].all(axis=1)]
+    if len(along):
+        bent[along] = creases.nearest(moved[edges[along]].mean(axis=1))
+    # where an element is turned inside out, take back what bent it: first its middles, then the moves of its corners
+    back, straight = np.zeros(n, dtype=bool), np.zeros(len(edges), dtype=bool)
+    for _ in range(40):
+        corners = np.where(back[:, None], points, moved)
+        straight |= back[edges].any(axis=1)
+        nodes = np.concatenate([corners, np.where(straight[:, None], corners[edges].mean(axis=1), bent)])
+        bad = elements[_quality(nodes, elements) < _BENT]
+        if not len(bad):
             break
-        # take back what bent these elements: first their middles, then the moves of their corners
-        at = np.unique(elements[bad])
-        if np.array_equal(nodes[at], straight[at]):
-            nodes[at] = flat[at]
+        still = straight[bad[:, 4:] - n].all(axis=1)
+        if back[bad[still, :4]].all() and still.all():
             break
-        nodes[at] = straight[at]
+        straight[bad[~still, 4:] - n] = True
+        back[bad[still, :4]] = True
     quality = _quality(nodes, elements)
     return Tetrahedra(nodes, elements, n, boundary, float(length.mean())), float(quality.min())
+
+
+def _on_folds(points: Floats, outer: Ints, edges: Ints) -> NDArray[np.bool_]:
+    """Whether boundary edges (sorted pairs) are folded like a sharp edge."""
+    x = points[outer]
+    normals = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    pairs = np.sort(np.stack([outer, np.roll(outer, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+    keys = pairs[:, 0] * len(points) + pairs[:, 1]
+    order = np.argsort(keys, kind="stable")
+    at = np.searchsorted(keys[order], edges[:, 0] * len(points) + edges[:, 1])
+    one, two = order[at] // 3, order[at + 1] // 3
+    return np.asarray(np.einsum("ij,ij->i", normals[one], normals[two]) < np.cos(_FOLD))
 
 
 @njit(cache=True)
@@ -219,20 +230,3 @@ def _first_hit(o: Floats, d: Floats, a: Floats, b: Floats, c: Floats, least: flo
             if least < hit < out[i]:
                 out[i] = hit
     return out
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Send the process's standard output and error elsewhere: the mesher prints from C++."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = [os.dup(1), os.dup(2)]
-    try:
-        with open(os.devnull, "wb") as sink:  # noqa: PTH123 (a descriptor is wanted)
-            os.dup2(sink.fileno(), 1)
-            os.dup2(sink.fileno(), 2)
-        yield
-    finally:
-        for target, copy in zip((1, 2), saved, strict=True):
-            os.dup2(copy, target)
-            os.close(copy)

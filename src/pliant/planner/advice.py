@@ -16,6 +16,7 @@ REMEDIES = {
     "touches with a link that has no pad": "give more links pads in the hand's description",
     "touches beside the pad": "check the pads' regions in the hand's description",
     "pushed away": "raise the friction, or try more hypotheses: the touches do not oppose each other",
+    "does not come to rest": "try more hypotheses: the touches barely oppose each other",
     "slips": "raise the friction or the permitted force",
     "no forces hold the weight": "raise the friction, or try more hypotheses",
     "force too small": "raise the permitted force, or try more hypotheses",

@@ -22,6 +22,8 @@ __all__ = ["Grasp", "joint_torques", "try_hypothesis"]
 
 Floats = NDArray[np.float64]
 
+AT_OBJECT = 1e-3
+"""What the open hand keeps away from the object [m]."""
 ALLOWANCE = 1.15
 """How much more friction the first, quick test assumes: pressing turns the normals a little."""
 BESIDE_PAD = 1.5e-3
@@ -63,9 +65,9 @@ def try_hypothesis(setting: Setting, hypothesis: Hypothesis) -> Grasp | Rejectio
     q_open = hand.q_open(preshape)
     for group in hand.groups(preshape, hypothesis.fingers):
         q_open = hand.with_closing(q_open, group, q_open, hypothesis.opening)
-    gap, link = open_hand_gap(thing, hand, q_open, hypothesis.T_object_palm)
-    if gap < 0.0:
-        return no(Stage.OPEN_HAND, "open hand inside the object", -gap, "m", link)
+    gap, link = open_hand_gap(thing, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
+    if gap < AT_OBJECT:
+        return no(Stage.OPEN_HAND, "open hand inside the object", AT_OBJECT - gap, "m", link)
     T_world_palm = task.T_world_object * hypothesis.T_object_palm
     placed = _place_arm(setting, T_world_palm, q_open)
     if isinstance(placed, Failure):

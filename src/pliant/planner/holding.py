@@ -36,6 +36,8 @@ CLOSE_ENOUGH = 1.10
 AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
 TOO_STRONG = ("force above the limit", "pressure above the limit")
+UNBALANCED = 0.02
+"""What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
 
@@ -205,6 +207,7 @@ class Holder:
         self.largest_force = limits.largest_force
         self.largest_pressure = np.inf if limits.pressure is None else limits.pressure
         self.simulations = 0
+        self._size = 0.5 * body.mesh.diagonal
 
     def first_depth(self, count: int) -> float:
         """A depth to begin with: three times that at which a round pad of 10 mm carries its share  (Hertz) [m].
@@ -298,6 +301,9 @@ class Holder:
             return Failure(words[state.status], float(np.linalg.norm(state.residual[:3])), "N")
         if len(state.regions) < 2:
             return Failure("fewer than two regions", float(len(state.regions)), "regions")
+        left = float(np.linalg.norm(state.residual[:3]) + np.linalg.norm(state.residual[3:]) / self._size)
+        if left > UNBALANCED * (self.weight + state.largest_force):
+            return Failure("does not come to rest", left, "N", "the contact simulation leaves this unbalanced")
         by_name = {link.name: link for link in self.hand.links}
         links = tuple(by_name[region.pad] for region in state.regions)
         broken = self._too_strong(state.regions, links)

@@ -154,7 +154,7 @@ class _Carried:
         if isinstance(held, Failure):
             return Stage.MANIPULATION, held
         away, turned = _apart(held.state.T_world_object, T_wanted)
-        if away > 2.0 * options.move_tolerance or turned > 2.0 * options.turn_tolerance:
+        if away > options.move_tolerance or turned > options.turn_tolerance:
             detail = f"the object settles {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg beside its path"
             return Stage.MANIPULATION, Failure("object leaves its path", away, "m", detail)
         if (hit := setting.surroundings.collision(held.q, margin=0.0)) is not None:

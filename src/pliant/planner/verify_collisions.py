@@ -104,9 +104,15 @@ class _Follower:
         movers = [link for link in self.links if self._moves(link)]
         pairs = [(link, thing) for link in movers for thing in (*self.scene, self.resting)]
         for small, large in [*pairs, *((self.resting, thing) for thing in self.scene)]:
-            p_world = self._pose(small, pose).act(small.mesh.vertices[0])
-            p = self._pose(large, pose).actInv(p_world)
-            if np.all(np.abs(p - large.centre) <= large.radius) and winding_number(large.mesh, p) > 0.5:
+            T = self._pose(large, pose).actInv(self._pose(small, pose))
+            # The outermost points along each axis; one that lies on the surface, as of a thing at rest on a table, has
+            # a winding number of a half.
+            points = small.mesh.vertices @ T.rotation.T + T.translation
+            outermost = points[np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])]
+            low, high = large.mesh.bounds
+            if np.all((outermost >= low) & (outermost <= high)) and all(
+                winding_number(large.mesh, p) > 0.75 for p in outermost
+            ):
                 yield small.name, large.name
 
     def _follow(self, first: _Thing, second: _Thing, time: float, end: float, speed: float) -> float | None:

@@ -1,5 +1,5 @@
-"""Plans for other tools: ROS bags and MCAP, tables, JSON, a grasp array.   (SPEC 11.6)"""
+"""Plans and runs for other tools: ROS bags and MCAP, tables, JSON, a grasp array.   (SPEC 11.6)"""
 
-from pliant.files.export.exporting import FORMATS, ExportOptions, export_file, export_plan
+from pliant.files.export.exporting import FORMATS, RUN_FORMATS, ExportOptions, export_file, export_plan, export_run
 
-__all__ = ["FORMATS", "ExportOptions", "export_file", "export_plan"]
+__all__ = ["FORMATS", "RUN_FORMATS", "ExportOptions", "export_file", "export_plan", "export_run"]

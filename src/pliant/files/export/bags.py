@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pliant.errors import OptionError, Problem
-from pliant.files.export.ros_messages import Stamped, plan_messages
-from pliant.planner import Plan, PlannedGrasp
+from pliant.files.export.ros_builder import Stamped
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -18,15 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["type_store", "write_bag"]
 
 
-def write_bag(plan: Plan, grasp: PlannedGrasp, path: Path, *, kind: str, rate: float, start: float) -> Path:
+def write_bag(make: Callable[[Typestore], Iterable[Stamped]], path: Path, *, kind: str) -> Path:
     """Write a bag.
 
     Args:
+        make: from message definitions to the messages, in the order of time.
         path: a file for ``mcap`` and ``ros1``, a new folder for ``ros2``.
         kind: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder with an SQLite file; ros1: a ROS 1 bag.
     """
     store = type_store(kind)
-    messages = plan_messages(plan, grasp, store, rate=rate, start=start)
+    messages = make(store)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder as the result, so that it can take its place in one move.

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from pliant.control import RunLog
 from pliant.errors import OptionError, PlanError, Problem, unknown_name
 from pliant.files.export.grasp_array import write_grasp_array
+from pliant.files.export.run_tables import write_run_csv, write_run_json
 from pliant.files.export.srdf import write_srdf
 from pliant.files.export.tables import write_csv, write_json
 from pliant.files.plan_file import load_plan
+from pliant.files.run_file import load_run
 from pliant.planner import Plan, PlannedGrasp
 
-__all__ = ["FORMATS", "ExportOptions", "export_file", "export_plan"]
+__all__ = ["FORMATS", "RUN_FORMATS", "ExportOptions", "export_file", "export_plan", "export_run"]
 
 
 @dataclass(frozen=True)
@@ -38,23 +43,39 @@ class ExportOptions:
             raise OptionError("export", Problem("start", f"{self.start:g}", "seconds above 0, such as a Unix time"))
 
 
-def _bag(kind: str) -> Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]:
+def _plan_bag(kind: str) -> Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]:
     def write(plan: Plan, grasp: PlannedGrasp, path: Path, options: ExportOptions) -> tuple[Path, ...]:
         from pliant.files.export.bags import write_bag
+        from pliant.files.export.ros_messages import plan_messages
 
-        return (write_bag(plan, grasp, path, kind=kind, rate=options.rate, start=options.start),)
+        make = partial(plan_messages, plan, grasp, rate=options.rate, start=options.start)
+        return (write_bag(make, path, kind=kind),)
 
     return write
 
 
+def _run_bag(kind: str) -> Callable[[RunLog, Path, ExportOptions], tuple[Path, ...]]:
+    def write(log: RunLog, path: Path, options: ExportOptions) -> tuple[Path, ...]:
+        from pliant.files.export.bags import write_bag
+        from pliant.files.export.run_messages import run_messages
+
+        return (write_bag(partial(run_messages, log, start=options.start), path, kind=kind),)
+
+    return write
+
+
+BAGS = ("mcap", "ros1", "ros2")
 FORMATS: dict[str, Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]] = {
-    "mcap": _bag("mcap"),
-    "ros1": _bag("ros1"),
-    "ros2": _bag("ros2"),
+    **{kind: _plan_bag(kind) for kind in BAGS},
     "csv": lambda plan, grasp, path, options: write_csv(plan, grasp, path),
     "json": lambda plan, grasp, path, options: write_json(plan, path),
     "grasps": lambda plan, grasp, path, options: write_grasp_array(plan, path),
     "srdf": lambda plan, grasp, path, options: write_srdf(plan.task.assembly, path),
+}
+RUN_FORMATS: dict[str, Callable[[RunLog, Path, ExportOptions], tuple[Path, ...]]] = {
+    **{kind: _run_bag(kind) for kind in BAGS},
+    "csv": lambda log, path, options: write_run_csv(log, path),
+    "json": lambda log, path, options: write_run_json(log, path),
 }
 
 
@@ -75,16 +96,47 @@ def export_plan(plan: Plan, path: str | Path, *, format: str, options: ExportOpt
     if plan.grasps and not 0 <= options.grasp < len(plan.grasps):
         what = f"{options.grasp}"
         raise OptionError("export", Problem("grasp", what, f"the plan has {len(plan.grasps)}, counted from 0"))
-    if path.is_dir():
-        raise OptionError(str(path), Problem("", "is a folder that exists", "name a file or a new folder"))
+    _not_a_folder(path)
     return FORMATS[format](plan, plan.grasps[options.grasp] if plan.grasps else None, path, options)  # type: ignore[arg-type]
+
+
+def export_run(log: RunLog, path: str | Path, *, format: str, options: ExportOptions | None = None) -> tuple[Path, ...]:
+    """Write the log of a run for other tools; the files written.
+
+    Args:
+        path: the file, or the folder of a ``ros2`` bag; ``csv`` writes the events to a second file beside it.
+        format: mcap, ros1, ros2, csv or json, as for plans.
+    """
+    options, path = options or ExportOptions(), Path(path)
+    if format not in RUN_FORMATS:
+        kind = "format of runs" if format in FORMATS else "format"
+        raise OptionError("export", unknown_name(kind, format, RUN_FORMATS, where="format"))
+    if not len(log):
+        raise PlanError(str(path), "the run has no steps to export")
+    _not_a_folder(path)
+    return RUN_FORMATS[format](log, path, options)
 
 
 def export_file(
     source: str | Path, path: str | Path, *, format: str, options: ExportOptions | None = None
 ) -> tuple[Path, ...]:
-    """Export a plan file. Logs of runs come to this door too: they will be told apart here by their content."""
+    """Export a plan file or the log of a run, whichever it is."""
     source = Path(source)
     if source.suffix.lower() in (".yaml", ".yml"):
         raise PlanError(str(source), Problem("", "is a document, not a plan", f"plan it first: pliant plan {source}"))
+    if _is_run(source):
+        return export_run(load_run(source), path, format=format, options=options)
     return export_plan(load_plan(source), path, format=format, options=options)
+
+
+def _is_run(source: Path) -> bool:
+    try:
+        with zipfile.ZipFile(source) as archive:
+            return "run.json" in archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        return source.suffix.lower() == ".run"
+
+
+def _not_a_folder(path: Path) -> None:
+    if path.is_dir():
+        raise OptionError(str(path), Problem("", "is a folder that exists", "name a file or a new folder"))

@@ -12,15 +12,14 @@ Topics, all stamps counted from the trajectory's beginning:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
 from pliant.files.export.timeline import contact_names, instants, to_ns
 from pliant.objects import Mesh
 from pliant.planner import HeldState, Plan, PlannedGrasp
@@ -28,7 +27,7 @@ from pliant.planner import HeldState, Plan, PlannedGrasp
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-__all__ = ["Stamped", "contact_frame", "plan_messages"]
+__all__ = ["plan_messages"]
 
 WORLD, OBJECT = "world", "object"
 ARROW, SPHERE, TRIANGLES = 0, 2, 11
@@ -40,22 +39,6 @@ GREY, RUBBER, RED, BLUE = (0.6, 0.6, 0.6, 0.5), (0.9, 0.6, 0.3, 0.9), (0.9, 0.1,
 Rgba = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class Stamped:
-    """A message for a bag: topic, type, when [ns], and whether late listeners get it as well (latched)."""
-
-    topic: str
-    type: str
-    stamp: int
-    message: Any
-    latched: bool = False
-
-
-def contact_frame(name: str) -> str:
-    """The frame of a contact: origin at its centre of pressure, z into the object."""
-    return f"contact_{name}"
-
-
 def plan_messages(plan: Plan, grasp: PlannedGrasp, store: Typestore, *, rate: float, start: float) -> list[Stamped]:
     """Every message of a bag, in the order of time."""
     maker = _Maker(plan, grasp, store, to_ns(start))
@@ -63,9 +46,10 @@ def plan_messages(plan: Plan, grasp: PlannedGrasp, store: Typestore, *, rate: fl
     return sorted(messages, key=lambda stamped: stamped.stamp)
 
 
-class _Maker:
+class _Maker(MessageBuilder):
     def __init__(self, plan: Plan, grasp: PlannedGrasp, store: Typestore, start: int) -> None:
-        self.plan, self.grasp, self.store, self.start = plan, grasp, store, start
+        super().__init__(store)
+        self.plan, self.grasp, self.start = plan, grasp, start
         self.robot = plan.task.assembly.robot
 
     # -- what is sent --------------------------------------------------------------------------------------------------
@@ -91,14 +75,7 @@ class _Maker:
         moving = [joint for joint in self.robot.urdf.joints if joint.moves]
         for instant in instants(self.plan, self.grasp, rate):
             stamp = self.start + to_ns(instant.time)
-            state = self.make(
-                "sensor_msgs/msg/JointState",
-                header=self.header(stamp, ""),
-                name=names,
-                position=instant.positions,
-                velocity=instant.velocities,
-                effort=np.zeros(0),
-            )
+            state = self.joint_state(stamp, names, instant.positions, instant.velocities)
             yield Stamped("/joint_states", "sensor_msgs/msg/JointState", stamp, state)
             poses = [(joint.parent, joint.child, instant.links[joint.name]) for joint in moving]
             message = self.transforms(stamp, [*poses, (WORLD, OBJECT, instant.T_world_object)])
@@ -115,7 +92,7 @@ class _Maker:
             ]
             yield Stamped("/tf", "tf2_msgs/msg/TFMessage", stamp, self.transforms(stamp, frames))
             for name, contact in zip(names, state.contacts, strict=True):
-                topic = f"/contacts/{_topic(name)}"
+                topic = f"/contacts/{topic_name(name)}"
                 for what, force in (("wrench", contact.force), ("wanted", contact.wanted)):
                     message = self.wrench(stamp, contact_frame(name), force)
                     yield Stamped(f"{topic}/{what}", "geometry_msgs/msg/WrenchStamped", stamp, message)
@@ -139,43 +116,6 @@ class _Maker:
         return shown
 
     # -- how it is built -----------------------------------------------------------------------------------------------
-
-    def make(self, kind: str, /, **fields: Any) -> Any:
-        """A message; fields that only ROS 1 or only ROS 2 has are left empty."""
-        message_type: Any = self.store.types[kind]
-        return message_type(**fields, **self.empty(kind, message_type.__dataclass_fields__))
-
-    def empty(self, kind: str, known: dict[str, Any]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        if kind == "std_msgs/msg/Header" and "seq" in known:
-            values["seq"] = 0
-        if kind == "visualization_msgs/msg/Marker" and "mesh_file" in known:
-            nothing = np.zeros(0, dtype=np.uint8)
-            header = self.header(0, "")
-            values |= {
-                "texture_resource": "",
-                "texture": self.make("sensor_msgs/msg/CompressedImage", header=header, format="", data=nothing),
-                "uv_coordinates": [],
-                "mesh_file": self.make("visualization_msgs/msg/MeshFile", filename="", data=nothing),
-            }
-        return values
-
-    def header(self, stamp: int, frame: str) -> Any:
-        return self.make("std_msgs/msg/Header", stamp=self.time(stamp), frame_id=frame)
-
-    def time(self, ns: int) -> Any:
-        return self.make("builtin_interfaces/msg/Time", sec=ns // 10**9, nanosec=ns % 10**9)
-
-    def duration(self, ns: int) -> Any:
-        return self.make("builtin_interfaces/msg/Duration", sec=ns // 10**9, nanosec=ns % 10**9)
-
-    def vector(self, kind: str, values: Iterable[float]) -> Any:
-        x, y, z = (float(value) for value in values)
-        return self.make(f"geometry_msgs/msg/{kind}", x=x, y=y, z=z)
-
-    def quaternion(self, R: NDArray[np.float64]) -> Any:
-        x, y, z, w = (float(value) for value in pin.Quaternion(R).coeffs())
-        return self.make("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w)
 
     def trajectory(self, joints: NDArray[np.int64]) -> Any:
         """Positions only: controllers then interpolate linearly, as the plan means it."""
@@ -212,11 +152,6 @@ class _Maker:
                 for parent, child, T in poses
             ],
         )
-
-    def wrench(self, stamp: int, frame: str, force: NDArray[np.float64]) -> Any:
-        torque = self.vector("Vector3", (0.0, 0.0, 0.0))
-        wrench = self.make("geometry_msgs/msg/Wrench", force=self.vector("Vector3", force), torque=torque)
-        return self.make("geometry_msgs/msg/WrenchStamped", header=self.header(stamp, frame), wrench=wrench)
 
     def markers(self, markers: list[Any], stamp: int) -> Stamped:
         message = self.make("visualization_msgs/msg/MarkerArray", markers=markers)
@@ -261,9 +196,3 @@ class _Maker:
             mesh_resource="",
             mesh_use_embedded_materials=False,
         )
-
-
-def _topic(name: str) -> str:
-    """A name that ROS accepts in a topic: letters, digits and underscores, no digit first."""
-    clean = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return clean if not clean[:1].isdigit() else f"_{clean}"

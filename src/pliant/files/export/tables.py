@@ -17,7 +17,7 @@ from pliant.files.export.timeline import contact_names
 from pliant.files.plan_file import plan_fields
 from pliant.planner import Plan, PlannedGrasp
 
-__all__ = ["CONTACT_COLUMNS", "write_csv", "write_json"]
+__all__ = ["CONTACT_COLUMNS", "table_bytes", "write_csv", "write_json"]
 
 CONTACT_COLUMNS = (
     "time", "phase", "contact", "link", "finger", "patch",
@@ -44,8 +44,8 @@ def write_csv(plan: Plan, grasp: PlannedGrasp, path: Path) -> tuple[Path, ...]:
         )
     )
     beside = path.with_name(f"{path.stem}_contacts{path.suffix or '.csv'}")
-    write_bytes(path, _table(head, rows), error=PlanError)
-    write_bytes(beside, _table(CONTACT_COLUMNS, _contact_rows(grasp)), error=PlanError)
+    write_bytes(path, table_bytes(head, rows), error=PlanError)
+    write_bytes(beside, table_bytes(CONTACT_COLUMNS, _contact_rows(grasp)), error=PlanError)
     return path, beside
 
 
@@ -76,7 +76,7 @@ def _contact_rows(grasp: PlannedGrasp) -> Iterable[list[Any]]:
             ]  # fmt: skip
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
+def table_bytes(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
     """CSV with a comma, a point and line feeds on every machine; numbers in full precision."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")

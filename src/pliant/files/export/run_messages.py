@@ -1,0 +1,104 @@
+"""A run as ROS messages: what was measured, planned, filtered, wanted and commanded.
+
+/joint_states, /planned/joint_states, /commanded/joint_states   sensor_msgs/JointState
+/contacts/NAME/measured, filtered, planned, wanted              geometry_msgs/WrenchStamped   normal force along z
+/contacts/NAME/point_measured, point_filtered, point_planned    geometry_msgs/PointStamped    in the link's frame
+/tactile/ARRAY                                                  sensor_msgs/Image, 16UC1      (16SC1 with bad cells)
+/phase, /events                                                 std_msgs/String
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control import RunLog
+from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
+from pliant.files.export.timeline import to_ns
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+__all__ = ["run_messages"]
+
+STATES = {"q_measured": "/joint_states", "q_planned": "/planned/joint_states", "q_commanded": "/commanded/joint_states"}
+KINDS = ("measured", "filtered", "planned", "wanted")
+
+
+def run_messages(log: RunLog, store: Typestore, *, start: float) -> list[Stamped]:
+    """Every message of a bag, in the order of time; what was not known at a step is not sent."""
+    maker = _Maker(log, store, start)
+    return sorted([*maker.joints(), *maker.contacts(), *maker.tactile(), *maker.words()], key=lambda s: s.stamp)
+
+
+class _Maker(MessageBuilder):
+    def __init__(self, log: RunLog, store: Typestore, start: float) -> None:
+        super().__init__(store)
+        self.log, self.start = log, start
+        self.first = float(log["time"][0]) if len(log) else 0.0
+        self.stamps = [self.stamp(float(time)) for time in log["time"]]
+
+    def stamp(self, time: float) -> int:
+        """The run's first step has the time stamp of the start; frames may be a little older."""
+        return max(to_ns(self.start + time - self.first), 0)
+
+    def joints(self) -> Iterator[Stamped]:
+        for quantity, topic in STATES.items():
+            efforts = self.log[quantity.replace("q_", "torque_")]
+            for stamp, q, effort in zip(self.stamps, self.log[quantity], efforts, strict=True):
+                if np.isfinite(q).all():
+                    known = effort if np.isfinite(effort).all() else None
+                    message = self.joint_state(stamp, self.log.joints, q, effort=known)
+                    yield Stamped(topic, "sensor_msgs/msg/JointState", stamp, message)
+
+    def contacts(self) -> Iterator[Stamped]:
+        for i, name in enumerate(self.log.contacts):
+            topic, link = f"/contacts/{topic_name(name)}", name.partition(":")[0]
+            frame = contact_frame(topic_name(name))
+            for kind in KINDS:
+                for stamp, force in zip(self.stamps, self.log[f"force_{kind}"][:, i].tolist(), strict=True):
+                    if np.isfinite(force):
+                        message = self.wrench(stamp, frame, np.array([0.0, 0.0, force]))
+                        yield Stamped(f"{topic}/{kind}", "geometry_msgs/msg/WrenchStamped", stamp, message)
+                points = self.log.table.get(f"point_{kind}")
+                if points is not None:
+                    yield from self.points(f"{topic}/point_{kind}", link, points[:, i])
+
+    def points(self, topic: str, link: str, points: NDArray[Any]) -> Iterator[Stamped]:
+        for stamp, point in zip(self.stamps, points, strict=True):
+            if np.isfinite(point).all():
+                header = self.header(stamp, link)
+                message = self.make("geometry_msgs/msg/PointStamped", header=header, point=self.vector("Point", point))
+                yield Stamped(topic, "geometry_msgs/msg/PointStamped", stamp, message)
+
+    def tactile(self) -> Iterator[Stamped]:
+        for name, frames in self.log.frames.items():
+            for time, counts in zip(frames.times.tolist(), frames.counts, strict=True):
+                stamp = self.stamp(time)
+                rows, columns = counts.shape
+                message = self.make(
+                    "sensor_msgs/msg/Image",
+                    header=self.header(stamp, name),
+                    height=rows,
+                    width=columns,
+                    encoding="16SC1" if (counts < 0).any() else "16UC1",
+                    is_bigendian=0,
+                    step=2 * columns,
+                    data=np.frombuffer(np.ascontiguousarray(counts, dtype="<i2").tobytes(), dtype=np.uint8),
+                )
+                yield Stamped(f"/tactile/{topic_name(name)}", "sensor_msgs/msg/Image", stamp, message)
+
+    def words(self) -> Iterator[Stamped]:
+        before = None
+        for stamp, phase in zip(self.stamps, self.log.phases, strict=True):
+            if phase is not before:
+                yield Stamped("/phase", "std_msgs/msg/String", stamp, self.make("std_msgs/msg/String", data=str(phase)))
+            before = phase
+        for event in self.log.events:
+            text = json.dumps({"phase": str(event.phase), "kind": event.kind, "text": event.text})
+            stamp = self.stamp(event.time)
+            yield Stamped("/events", "std_msgs/msg/String", stamp, self.make("std_msgs/msg/String", data=text))
