@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 
 HERTZ = 1.5
 WIDEST = 0.002  # how far off the planned touch the real one may be [m]
+TOUCH_SIGMA, FORCE_SIGMA = 0.00025, 0.04  # how well the touch is known [m], and forces (relative)
 YOUNG_RANGE = 30.0  # times up or down from the start value
 
 
@@ -199,7 +200,9 @@ def fit_squeeze(
         young, offset = start * float(np.exp(x[0])), WIDEST * float(x[1])
         told = np.array([model.force(k, young, offset) for k in range(count)])
         # Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset.
-        return np.asarray((told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ))
+        apart = (told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ)
+        # A touch is known to some tenths of a millimetre: without that, E and offset can be traded for one another.
+        return np.append(apart, FORCE_SIGMA * offset / TOUCH_SIGMA)
 
     bound = np.log(YOUNG_RANGE)
     best = least_squares(

@@ -23,7 +23,7 @@ __all__ = ["TrialSqueeze"]
 Floats = NDArray[np.float64]
 
 PERMITTED, PLANNED = 0.7, 6.0  # largest force of the squeeze over the permitted and over the planned one
-LEAST_POINTS, DEEPEST = 3, 0.04  # then enough has been pressed: steps; way of a contact over the object's width
+LEAST_POINTS, DEEPEST = 3, 0.03  # then enough has been pressed: steps; way of a contact over the object's width
 STEP_TIME = 0.8  # for each force level [s]
 REST_TIME = 0.2  # at its end, over which is averaged [s]
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
@@ -171,29 +171,26 @@ class TrialSqueeze(GraspController):
         now = self._trail[-1][0]
         recent = next(i for i, entry in enumerate(self._trail) if now - entry[0] < RECENT)
         last = len(self._trail) - 1
-        if self._slid(recent, last) < SLIPPED:
-            return False
+        if min(self._slides(recent, last)) < SLIPPED:
+            return False  # patches that shrink wander this way and that; a slip takes all contacts along
         chosen = last
         while chosen > recent:
             span = self._trail[chosen][0] - self._trail[chosen - 1][0]
-            if self._slid(chosen - 1, chosen) < RUNNING * span:
-                break
+            if max(self._slides(chosen - 1, chosen)) < RUNNING * span:
+                break  # the first contact that gives way is the onset
             chosen -= 1
         if chosen == last:
             return False  # it has drifted there
         self.slip = self._trail[chosen][2]
         return True
 
-    def _slid(self, first: int, last: int) -> float:
-        """How far all contacts have gone over their pads along the load, from one frame to another [m].
-
-        Patches that shrink wander this way and that; a thing that slips takes all of its contacts with it.
-        """
+    def _slides(self, first: int, last: int) -> list[float]:
+        """How far each contact has gone over its pad along the load, from one frame to another [m]."""
         force = self._trail[last][2].load[:3]
         down = force / max(float(np.linalg.norm(force)), 1e-12)
         moved = self._trail[last][1] - self._trail[first][1]
         Ts = self.robot.poses(self.timeline.links, self._trail[last][3])
-        return min(float(down @ (T.rotation @ step)) for T, step in zip(Ts, moved, strict=True))
+        return [float(down @ (T.rotation @ step)) for T, step in zip(Ts, moved, strict=True)]
 
     def _time_limit(self, phase: RunPhase) -> float:
         if phase is RunPhase.SQUEEZE:
