@@ -37,7 +37,8 @@ Floats = NDArray[np.float64]
 
 HERTZ = 1.5
 WIDEST = 0.002  # how far off the planned touch the real one may be [m]
-TOUCH_SIGMA, FORCE_SIGMA = 0.00025, 0.04  # how well the touch is known [m], and forces (relative)
+TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and forces (relative)
+STRONG = 0.25  # steps with less than this part of the largest force are left out
 YOUNG_RANGE = 30.0  # times up or down from the start value
 
 
@@ -191,6 +192,10 @@ def fit_squeeze(
     """
     if len(samples.points) < 3:
         raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
+    # The lightest steps tell about single bumps of the surface rather than about the body.
+    means = [float(np.mean(point.forces)) for point in samples.points]
+    strong = [point for point, mean in zip(samples.points, means, strict=True) if mean >= STRONG * max(means)]
+    samples = replace(samples, points=tuple(strong if len(strong) >= 3 else samples.points[-3:]))
     felt = np.array([float(np.mean(point.forces)) for point in samples.points])
     model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
     start = body.material.young
