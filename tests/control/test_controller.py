@@ -57,7 +57,7 @@ def test_phases_follow_one_another_and_wanted_forces_are_reached(thing: MadeTask
     assert log.reason == ""
     held = log.during(RunPhase.HOLD)
     np.testing.assert_allclose(log["force_measured"][held][-1], log["force_wanted"][held][-1], rtol=0.15)
-    # Wanted: the smallest sufficient ones for friction / 1.35 and load * 1.15, so more than the plan's own smallest.
+    # Wanted: the smallest sufficient ones for friction / 1.6 and load * 1.25, so more than the plan's own smallest.
     smallest = np.array([contact.wanted[2] for contact in thing.grasp.grasp.contacts])
     assert (log["force_wanted"][held][-1] > smallest).all()
     assert hand.true_force[-1] < thing.task.body.limits.largest_force
@@ -138,14 +138,18 @@ def with_fault(
     return log, hand, faulty
 
 
-@pytest.mark.parametrize(("injection", "reason"), FAULTS)
-@pytest.mark.parametrize("when", [RunPhase.SQUEEZE, RunPhase.HOLD])
+@pytest.mark.parametrize(
+    ("injection", "reason", "when"),
+    [
+        *((injection, reason, RunPhase.HOLD) for injection, reason in FAULTS),
+        # A squeeze is over before half a second of spikes has been seen.
+        *((injection, reason, RunPhase.SQUEEZE) for injection, reason in FAULTS if injection is not Injection.SPIKES),
+    ],
+)
 def test_every_fault_ends_safely_in_time_with_its_reason(
     thing_of: dict[str, MadeTask], injection: Injection, reason: str, when: RunPhase
 ) -> None:
     there = thing_of["schunk_sdh2"]
-    if injection is Injection.SPIKES and when is RunPhase.SQUEEZE:
-        pytest.skip("a squeeze is over before half a second of spikes has been seen; the lift then sees them")
     log, hand, faulty = with_fault(there, injection, when)
     assert log.end.safe, order(log)
     assert log.reason.startswith(reason), log.reason

@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 
 HERTZ = 1.5
 WIDEST = 0.002  # how far off the planned touch the real one may be [m]
+TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and forces (relative)
+STRONG = 0.25  # steps with less than this part of the largest force are left out
 YOUNG_RANGE = 30.0  # times up or down from the start value
 
 
@@ -190,6 +192,10 @@ def fit_squeeze(
     """
     if len(samples.points) < 3:
         raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
+    # The lightest steps tell about single bumps of the surface rather than about the body.
+    means = [float(np.mean(point.forces)) for point in samples.points]
+    strong = [point for point, mean in zip(samples.points, means, strict=True) if mean >= STRONG * max(means)]
+    samples = replace(samples, points=tuple(strong if len(strong) >= 3 else samples.points[-3:]))
     felt = np.array([float(np.mean(point.forces)) for point in samples.points])
     model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
     start = body.material.young
@@ -199,11 +205,19 @@ def fit_squeeze(
         young, offset = start * float(np.exp(x[0])), WIDEST * float(x[1])
         told = np.array([model.force(k, young, offset) for k in range(count)])
         # Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset.
-        return np.asarray((told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ))
+        apart = (told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ)
+        # A touch is known to some tenths of a millimetre: without that, E and offset can be traded for one another.
+        return np.append(apart, FORCE_SIGMA * offset / TOUCH_SIGMA)
 
     bound = np.log(YOUNG_RANGE)
     best = least_squares(
-        residuals, [0.0, 0.15], bounds=([-bound, -1.0], [bound, 1.0]), diff_step=[0.02, 0.02], max_nfev=25
+        residuals,
+        [0.0, 0.15],
+        bounds=([-bound, -1.0], [bound, 1.0]),
+        diff_step=[0.02, 0.02],
+        ftol=1e-4,
+        xtol=1e-3,
+        max_nfev=25,
     )
     young, offset = start * float(np.exp(best.x[0])), WIDEST * float(best.x[1])
     told = np.array([model.force(k, young, offset) for k in range(count)])

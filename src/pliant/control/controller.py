@@ -35,6 +35,7 @@ LONGEST_STEP = 0.1  # a late sample does not make the plan jump [s]
 NEEDED = 0.1  # planned force from which on a contact must be felt [N]
 OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
 EASED = 0.8  # of the permitted force
+KEPT_UP = 0.1  # how long a correction goes on without news [s]
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
 
@@ -105,7 +106,10 @@ class GraspController:
         self._now: ContactKinematics | None = None
         self._pushed = np.zeros(len(self.timeline.links))
         self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
-        self._stale = True  # whether wanted forces must be computed again
+        self._due = False  # whether a frame waits for its answer
+        self._rate = np.zeros(self.robot.dof)
+        self._rated = -np.inf
+        self._series = np.ones(len(self.timeline.links))
         self.finished = False
         self.reason = ""
 
@@ -267,21 +271,26 @@ class GraspController:
         if not self.options.force_loop or sample.joints is None:
             return
         assert self._estimate is not None
-        q = np.asarray(sample.joints.positions)
-        self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
-        # Solved in the step after a frame: taking a frame in and solving share the time between them.
-        if self._stale and not self._estimate.fresh:
+        # Forces are news only when a frame comes. It is understood in one step and answered in the next, so that
+        # neither takes long; in between the answer is kept up, but not for longer than frames may take.
+        due, self._due = self._due or self._now is None, self._estimate.fresh
+        if due:
+            q = np.asarray(sample.joints.positions)
+            self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
             self.loop.want(self._now, moment)
-            self._stale = False
-        self._stale = self._stale or self._estimate.fresh
+            self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0)
+            self._rated = sample.time
+            self._series = self.loop.series_stiffness(self._now)
         if self.phase.carries:
             self._feel_slip(sample.time, moment)
-        dq = self.loop.correct(self._errors(moment), self._now, self.loop.hand, dt)
-        offset = self._offset + dq
+        if sample.time - self._rated > KEPT_UP:
+            return
+        assert self._now is not None
+        offset = self._offset + self._rate * dt
         push = self._now.jacobian[:, 2, :] @ (offset - self._found)
         if np.abs(push).max(initial=0.0) <= self.options.reach:
             self._offset = offset
-            self._pushed = push * self.loop.series_stiffness(self._now)
+            self._pushed = push * self._series
         planned = self._planned()
         self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
 

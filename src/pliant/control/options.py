@@ -127,8 +127,8 @@ class ControlOptions:
     gain: float = 5.0
     step: float = 0.02
     reach: float = 0.02
-    friction_reserve: float = 1.35
-    load_reserve: float = 1.15
+    friction_reserve: float = 1.6
+    load_reserve: float = 1.25
     slip: float = 0.0007
     slip_gain: float = 400.0
     grip_most: float = 2.5

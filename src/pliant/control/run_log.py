@@ -118,7 +118,9 @@ class RunRecorder:
         kept = self._frames.setdefault(frame.array, [])
         if not kept or frame.time > kept[-1][0]:
             counts = np.asarray(frame.counts)
-            kept.append((frame.time, np.nan_to_num(counts, nan=-1.0).astype(np.int16)))
+            if counts.dtype.kind == "f":
+                counts = np.nan_to_num(counts, nan=-1.0)
+            kept.append((frame.time, counts.astype(np.int16)))
 
     def event(self, event: Event) -> None:
         """Keep an event."""

@@ -22,7 +22,9 @@ __all__ = ["TrialSqueeze"]
 
 Floats = NDArray[np.float64]
 
-STEP_TIME = 0.8  # for each force level [s]
+PERMITTED = 0.7  # largest force of the squeeze over the permitted one
+LEAST_POINTS, DEEPEST = 3, 0.035  # then enough has been pressed: steps; way of a contact over the object's width
+STEP_TIME = 0.7  # for each force level [s]
 REST_TIME = 0.2  # at its end, over which is averaged [s]
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
@@ -39,7 +41,8 @@ class TrialSqueeze(GraspController):
 
     Args:
         grasp, assembly, processor, options, start: as for ``GraspController``.
-        levels: mean normal forces of the steps [N]; up to 70 % of what is permitted if left out.
+        levels: mean normal forces of the steps [N]; if left out, eight up to 70 % of what is permitted. Steps end when
+            the contacts have moved by 3.5 % of the object's width.
         slip: whether to lift and let slip, for friction.
     """
 
@@ -57,8 +60,8 @@ class TrialSqueeze(GraspController):
         # A stiffness that is off by two must not make the loop swing; nor must the grip be tightened on a slip.
         options = replace(options or ControlOptions(), gain=2.5, slip_gain=0.0, reach=0.03)
         super().__init__(grasp, assembly, processor=processor, options=options, start=start)
-        most = 0.7 * float(self.timeline.max_force.min())
-        self.levels = levels or tuple(float(level) for level in np.geomspace(0.3, 1.0, 5) * most)
+        most = PERMITTED * float(self.timeline.max_force.min())
+        self.levels = levels or tuple(float(level) for level in np.geomspace(0.1, 1.0, 8) * most)
         self._slip_wanted = slip and Phase.LIFT in self.timeline.spans
         self.points: list[SqueezePoint] = []
         self.slip: SlipOnset | None = None
@@ -66,10 +69,11 @@ class TrialSqueeze(GraspController):
         self._level_began: float | None = None
         self._kept: list[tuple[Floats, Floats, Floats]] = []
         self._target = float(self.levels[0])
-        self._trail: list[tuple[float, Floats, SlipOnset]] = []
+        self._trail: list[tuple[float, Floats, SlipOnset, Floats]] = []
         self._loose_from: float | None = None
         self._lift_end = self._lift_time(HEIGHT)
         self._loosening: float | None = None
+        self._q_squeeze = grasp.q_touch
         self._slipped = False
 
     @property
@@ -86,6 +90,8 @@ class TrialSqueeze(GraspController):
         now = sample.time
         if self._level_began is None:
             self._level_began, self._kept = now, []
+            if self._level == 0 and sample.joints is not None:
+                self._q_squeeze = np.array(sample.joints.positions)
         self._target = float(self.levels[self._level])
         self._hold_on(sample, dt, moment)
         self._command = self._planned() + self._offset
@@ -98,8 +104,9 @@ class TrialSqueeze(GraspController):
             q, forces, places = (np.mean([kept[i] for kept in self._kept], axis=0) for i in range(3))
             self.points.append(SqueezePoint(q, forces, places))
         self._level, self._level_began = self._level + 1, None
-        if self._level < len(self.levels):
+        if self._level < len(self.levels) and not self._deep():
             return
+        self.levels = self.levels[: self._level]
         if not self._slip_wanted:
             self._enter(RunPhase.RELEASE, now)
             return
@@ -109,6 +116,15 @@ class TrialSqueeze(GraspController):
         self._offset = self._offset + np.where(self.loop.hand, at_touch - self._planned(), 0.0)
         self._found = self._offset.copy()
         self._enter(RunPhase.LIFT, now)
+
+    def _deep(self) -> bool:
+        """Whether enough has been pressed: beyond some percent no small-strain model is right."""
+        if len(self.points) < LEAST_POINTS or self._now is None:
+            return False
+        points = self._now.points
+        size = 2.0 * float(np.linalg.norm(points - points.mean(axis=0), axis=1).mean())
+        way = self.points[-1].q - self._q_squeeze
+        return float((self._now.jacobian[:, 2, :] @ np.where(self.loop.hand, way, 0.0)).mean()) > DEEPEST * size
 
     def _play(self, dt: float, until: float, now: float, follower: RunPhase) -> None:
         lifting = self.phase is RunPhase.LIFT
@@ -138,7 +154,7 @@ class TrialSqueeze(GraspController):
             self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
         )
         onset = SlipOnset(self._estimate.measured.copy(), contacts, moment.load, moment.centre)
-        self._trail.append((now, self._estimate.points.copy(), onset))
+        self._trail.append((now, self._estimate.points.copy(), onset, np.array(sample.joints.positions)))
         if spent < 1.5 * CALMING or not self._has_slipped():
             return
         self._slipped = True
@@ -151,20 +167,29 @@ class TrialSqueeze(GraspController):
 
         As the grip loosens the patches shrink and their centres drift, slowly; a slip is faster than that.
         """
-        now, place, _ = self._trail[-1]
-        recent = [entry for entry in self._trail if now - entry[0] < RECENT]
-        if float(np.linalg.norm(place - recent[0][1], axis=1).max()) < SLIPPED:
-            return False
-        chosen = len(self._trail) - 1
-        while chosen > 0:
-            step = np.linalg.norm(self._trail[chosen][1] - self._trail[chosen - 1][1], axis=1).max()
-            if step / (self._trail[chosen][0] - self._trail[chosen - 1][0]) < RUNNING:
-                break
+        now = self._trail[-1][0]
+        recent = next(i for i, entry in enumerate(self._trail) if now - entry[0] < RECENT)
+        last = len(self._trail) - 1
+        if min(self._slides(recent, last)) < SLIPPED:
+            return False  # patches that shrink wander this way and that; a slip takes all contacts along
+        chosen = last
+        while chosen > recent:
+            span = self._trail[chosen][0] - self._trail[chosen - 1][0]
+            if max(self._slides(chosen - 1, chosen)) < RUNNING * span:
+                break  # the first contact that gives way is the onset
             chosen -= 1
-        if chosen == len(self._trail) - 1:
+        if chosen == last:
             return False  # it has drifted there
         self.slip = self._trail[chosen][2]
         return True
+
+    def _slides(self, first: int, last: int) -> list[float]:
+        """How far each contact has gone over its pad along the load, from one frame to another [m]."""
+        force = self._trail[last][2].load[:3]
+        down = force / max(float(np.linalg.norm(force)), 1e-12)
+        moved = self._trail[last][1] - self._trail[first][1]
+        Ts = self.robot.poses(self.timeline.links, self._trail[last][3])
+        return [float(down @ (T.rotation @ step)) for T, step in zip(Ts, moved, strict=True)]
 
     def _time_limit(self, phase: RunPhase) -> float:
         if phase is RunPhase.SQUEEZE:

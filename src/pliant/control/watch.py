@@ -72,9 +72,9 @@ class Watch:
         if sample.joints is None:
             late = now - self._first
             return (Fault.JOINTS_LOST, f"none in {late:.2f} s") if late > self.limits.joint_age else None
-        bad = np.flatnonzero(~np.isfinite(sample.joints.positions))
-        if len(bad):
-            return Fault.NOT_FINITE, f"measured joint '{self.names[int(bad[0])]}'"
+        finite = np.isfinite(sample.joints.positions)
+        if not finite.all():
+            return Fault.NOT_FINITE, f"measured joint '{self.names[int(finite.argmin())]}'"
         age = now - sample.joints.time
         return (Fault.JOINTS_LOST, f"the last is {age:.3f} s old") if age > self.limits.joint_age else None
 
@@ -100,7 +100,7 @@ class Watch:
         self, estimate: ContactEstimate, now: float, phase: RunPhase, needed: Floats
     ) -> tuple[Fault, str] | None:
         names = self.tracker.timeline.names
-        measured = np.nan_to_num(estimate.measured)
+        measured = np.where(self.tracker.sensed, estimate.measured, 0.0)
         other, where = estimate.other
         if phase is RunPhase.APPROACH:
             worst = int(np.argmax(measured))
@@ -113,8 +113,8 @@ class Watch:
         if (i := _first_longer(self._over, now, self.limits.overload)) is not None:
             return Fault.OVERLOAD, f"{measured[i]:.2f} N on '{names[i]}', permitted {self.max_force[i]:.4g} N"
         permitted = float(self.max_force.min())
-        self._other = float(_since(np.array([self._other]), np.array([other > permitted]), now)[0])
-        if np.isfinite(self._other) and now - self._other >= self.limits.overload:
+        self._other = (now if np.isnan(self._other) else self._other) if other > permitted else np.nan
+        if not np.isnan(self._other) and now - self._other >= self.limits.overload:
             return Fault.OVERLOAD, f"{other:.2f} N on '{where}', permitted {permitted:.4g} N"
         if phase in GRIPS:
             gone = self.tracker.sensed & (needed > 0) & (measured < self.limits.lost_force)
@@ -136,9 +136,11 @@ class Watch:
 
 def _since(since: Floats, wrong: NDArray[np.bool_], now: float) -> Floats:
     """Since when each thing has been wrong; NaN where it is not."""
+    if not wrong.any():
+        return np.full(len(since), np.nan)
     return np.where(wrong, np.where(np.isnan(since), now, since), np.nan)
 
 
 def _first_longer(since: Floats, now: float, most: float) -> int | None:
-    long = np.flatnonzero(now - since >= most)  # NaN compares as False
-    return int(long[0]) if len(long) else None
+    long = now - since >= most  # NaN compares as False
+    return int(long.argmax()) if long.any() else None

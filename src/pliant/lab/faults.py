@@ -129,6 +129,8 @@ class FaultyDriver:
         if change is not None:
             out[self.array] = replace(frame, counts=change(frame.counts))
             return out
+        if self.armed_at is None or frame.time <= self.armed_at:
+            return out
         # A frame that has been seen once stays as it was seen.
         key = f"{frame.time:.6f}"
         number = self._wild.setdefault(key, len(self._wild))

@@ -147,16 +147,31 @@ def trial_scene(task: Task, q_start: Floats, disturbance: Disturbance, options: 
     turn = pin.utils.rotate("z", disturbance.turn)
     shift = np.array([*disturbance.shift, 0.0])
     moved = pin.SE3(turn, centre - turn @ centre + shift) * T
-    floor = None if _supported(task) else float(T.act(task.body.mesh.vertices.T).T[:, 2].min()) - options.skin
+    lowest = float((task.body.mesh.vertices @ T.rotation.T + T.translation)[:, 2].min())
+    floor = None if _supported(task) else lowest
     return build_scene(
         task.assembly,
-        disturbed_body(task.body, disturbance),
+        _without_skin(disturbed_body(task.body, disturbance), options.skin),
         T_world_object=moved,
         obstacles=task.scene,
         q_start=q_start,
         floor=floor,
         options=options,
     )
+
+
+def _without_skin(body: Body, skin: float) -> Body:
+    """The body with its surface moved inwards by the simulator's skin, so that contact begins where the mesh is.
+
+    Indentations in a grasp are about a millimetre; a skin of 0.3 mm left on would add half as much force again.
+    """
+    v, f = body.mesh.vertices, body.mesh.faces
+    areas = np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]])
+    normals = np.zeros_like(v)
+    for corner in range(3):
+        np.add.at(normals, f[:, corner], areas)
+    sizes = np.linalg.norm(normals, axis=1, keepdims=True)
+    return body.deformed(v - skin * normals / np.where(sizes > 0, sizes, 1.0))
 
 
 def _supported(task: Task) -> bool:

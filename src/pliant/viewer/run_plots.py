@@ -21,7 +21,7 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
     """SVG texts by name: ``forces``, ``joints``, ``torques``, ``points``.
 
     Args:
-        limit: the permitted force [N], drawn as a line.
+        limit: the permitted force [N], drawn as a line where forces come anywhere near it.
         largest_joints: only the joints that bear or move most are drawn.
     """
     t = log["time"] - (log["time"][0] if len(log) else 0.0)
@@ -50,6 +50,9 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
     away = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
     points = [Series(name, t, away[:, i], colour=i) for i, name in enumerate(log.contacts)]
     seconds = "time [s]"
+    largest = float(np.nan_to_num(log["force_measured"]).max(initial=0.0))
+    if limit is not None and limit > 3.0 * largest:
+        limit = None  # far away: drawing it would flatten the curves
     return {
         "forces": line_plot(
             forces,

@@ -1,0 +1,93 @@
+"""`pliant run` and `pliant calibrate`: answers as the contract says, and questions that are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handmade_plans import made
+from pliant.cli import run as run_command_line
+from pliant.files import load_run, read_task, save_calibration, save_plan
+from pliant.planner import Plan, PlanStatus
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    there = made("ball", hand="parallel_gripper", young=1.5e5)
+    plan = Plan(there.task, PlanStatus.FOUND, (there.grasp,), (there.grasp.hypothesis,), ())
+    return save_plan(plan, tmp_path_factory.mktemp("plans") / "ball.plan")
+
+
+def call(*arguments: object) -> int:
+    return run_command_line([str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--driver", "ros"], "no driver 'ros'"),
+        (["--grasp", "3"], "no grasp 3"),
+        (["--perturb", "colour=2"], "no setting 'colour'"),
+        (["--perturb", "young=soft"], "'soft'"),
+        (["--perturb", "mass=-1"], "a factor above 0"),
+        (["--sensor", "dropout=2"], "a probability"),
+        (["--sensor", "noise"], "a finite number"),
+    ],
+)
+def test_broken_questions_are_refused_before_anything_moves(
+    plan_file: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("run", plan_file, *options) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "no.plan").write_text("hello")
+    assert call("run", tmp_path / "no.plan") == 2
+    assert "no.plan" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_one_run_answers_with_the_keys_of_the_contract_and_writes_its_files(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plots = tmp_path / "ball.run", tmp_path / "plots"
+    code = call(
+        "run", plan_file, "--from-pregrasp", "--perturb", "pose=0.002/0.001,friction=0.95", "--sensor", "noise=4",
+        "--out", out, "--plots", plots, "--json",
+    )  # fmt: skip
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == 0, answer
+    assert answer["outcome"] == "held"
+    keys = {"outcome", "reason", "slip_m", "object_error_m", "object_error_rad", "planned_force_n", "measured_force_n"}
+    assert keys | {"max_force_n", "sim_s", "wall_s"} <= set(answer)
+    assert 0.0 < answer["measured_force_n"] < answer["permitted_force_n"]
+    log = load_run(out)
+    assert log.facts["trial"]["outcome"] == "held"
+    assert {"forces.svg", "joints.svg", "torques.svg"} <= {path.name for path in plots.iterdir()}
+
+
+TASK = """
+robot: {hand: parallel_gripper}
+object:
+  shape: {sphere: {radius: 0.03}}
+  material: {young: 2.0e+5, poisson: 0.45, density: 1100, friction: 0.6}
+"""
+
+
+def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path: Path) -> None:
+    from pliant.control import Calibration
+
+    path = tmp_path / "thing.yaml"
+    path.write_text(TASK)
+    assert read_task(path).body.material.young == 2e5
+    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5)
+    save_calibration(found, tmp_path / "thing.calibration.yaml", young=2e5, friction=0.6)
+    task = read_task(path)
+    assert task.body.material.young == pytest.approx(3.5e5)
+    assert task.body.material.friction == pytest.approx(0.45)
+    assert any("thing.calibration.yaml" in note for note in task.notes)
+    assert read_task(path, calibrated=False).body.material.young == 2e5

@@ -1,0 +1,34 @@
+"""A control step fits into a millisecond of one core, log writing included, whatever the simulator takes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from handmade_plans import made
+from pliant.control import GraspController, RunPhase
+from spring_hand import SpringHand
+
+
+@pytest.mark.performance
+def test_a_control_step_takes_less_than_a_millisecond() -> None:
+    there = made("ball")
+    best = dict.fromkeys((RunPhase.CLOSE, RunPhase.SQUEEZE, RunPhase.LIFT, RunPhase.HOLD), np.inf)
+    for _ in range(4):
+        hand = SpringHand(there.grasp, there.task.assembly)
+        controller = GraspController(there.grasp, there.task.assembly, start=RunPhase.CLOSE)
+        spent: dict[RunPhase, list[float]] = {phase: [] for phase in RunPhase}
+        finished = False
+        while not finished:
+            sample = hand.read()
+            began = time.process_time()
+            command = controller.step(sample)
+            spent[command.phase].append(time.process_time() - began)
+            hand.command_positions(command.positions)
+            hand.step()
+            finished = command.finished
+        assert controller.phase is RunPhase.DONE
+        best = {phase: min(value, float(np.mean(spent[phase]))) for phase, value in best.items()}
+    assert max(best.values()) < 1e-3, {str(phase): f"{1e3 * value:.2f} ms" for phase, value in best.items()}
