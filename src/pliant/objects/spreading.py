@@ -102,8 +102,8 @@ def _pieces(smooth: SmoothSurface, spacing: float) -> tuple[Floats, Floats, Floa
     places = np.einsum("fk,fkx->fx", share, smooth.mesh.corners[owner])
     flat, (places, normals) = places, smooth.project_with_normals(places, owner)
     # a scan's needles may have no quadric to speak of: there the facet serves
-    lost = ~(np.isfinite(places).all(axis=1) & np.isfinite(normals).all(axis=1))
-    places, normals = np.where(lost[:, None], flat, places), np.where(lost[:, None], smooth.normals[owner], normals)
+    lost = ~np.isfinite(np.concatenate([places, normals], axis=1)).all(axis=1, keepdims=True)
+    places, normals = np.where(lost, flat, places), np.where(lost, smooth.normals[owner], normals)
     return places, areas[owner] / number[owner], normals
 
 
