@@ -100,7 +100,10 @@ def _pieces(smooth: SmoothSurface, spacing: float) -> tuple[Floats, Floats, Floa
     share = np.column_stack([1.0 - root, root * (1.0 - w), root * w])
     share[alone] = 1.0 / 3.0
     places = np.einsum("fk,fkx->fx", share, smooth.mesh.corners[owner])
-    places, normals = smooth.project_with_normals(places, owner)
+    flat, (places, normals) = places, smooth.project_with_normals(places, owner)
+    # a scan's needles may have no quadric to speak of: there the facet serves
+    lost = ~np.isfinite(np.concatenate([places, normals], axis=1)).all(axis=1, keepdims=True)
+    places, normals = np.where(lost, flat, places), np.where(lost, smooth.normals[owner], normals)
     return places, areas[owner] / number[owner], normals
 
 
