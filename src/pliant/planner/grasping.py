@@ -106,7 +106,7 @@ def _place_arm(setting: Setting, T_world_palm: pin.SE3, q_open: Floats) -> Float
                 return Failure("palm out of the arm's reach", found.error_m, "m")
             return failure
         q = setting.q_with_arm(q_open, found.q)
-        hit = setting.surroundings.collision(q, margin=KEEP_OUT)
+        hit = setting.surroundings.collision(q, margin=KEEP_OUT) or setting.arm_beside_object.collision(q)
         if hit is None:
             return q
         failure = Failure("open hand or arm hits something", 0.0, "m", f"{hit[0]} and {hit[1]}")

@@ -91,6 +91,14 @@ class Setting:
         )
         self.thing_triangles = triangles(_lighter(task.body.mesh))
         self._movable, self._pairs = movable, pairs
+        of_hand = {link.name for link in self.hand.links}
+        self.arm_beside_object = Clearance(
+            self.robot,
+            (Obstacle("object", self.thing_triangles, task.T_world_object),),
+            links=[name for name in movable if name not in of_hand],
+            distance=0.0,
+            influence=0.05,
+        )
         in_the_way = self.surroundings.collision(task.q_start)
         if in_the_way is not None:
             what = f"at the start {in_the_way[0]} and {in_the_way[1]} collide"
