@@ -133,7 +133,7 @@ def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: Made
 def test_in_the_lab_friction_comes_out_within_15_and_the_modulus_within_25_percent(ball: MadeTask) -> None:
     """The task says 0.15 MPa and 0.8; the lab's ball has twice the modulus and 0.6 of the friction.
 
-    15 % is what is wanted of the modulus too, and it is missed here: -20 % was measured. A ball of 220 nodes pushes back
+    15 % is wanted of the modulus too, and it is missed here: -20 % was measured. A ball of 220 nodes pushes back
     up to that much less or more, depending on whether a pad meets a node or a face (docs/virtual_lab.md).
     """
     truth = Disturbance(young=2.0, friction=0.6)
