@@ -7,6 +7,7 @@ grasp's force while it is moved is never below its force at rest, so the search 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -211,7 +212,7 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
 
     # wrong questions must be told here, not by a worker that dies
     Setting(task, thing)
-    with _single_threaded_children():
+    with _single_threaded_children(), _script_not_run_again():
         pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (task,))
         try:
 
@@ -246,6 +247,25 @@ def _single_threaded_children() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _script_not_run_again() -> Iterator[None]:
+    """Processes started meanwhile do not import the user's script.
+
+    They need nothing from it, and a script that plans without ``if __name__ == "__main__"`` would plan in each of them.
+    """
+    main = sys.modules.get("__main__")
+    kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    if main is not None and "__file__" in kept:
+        del main.__file__
+    if main is not None and "__spec__" in kept:
+        main.__spec__ = None
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(main, name, value)
 
 
 def _cores() -> int:
