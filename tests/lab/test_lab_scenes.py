@@ -87,8 +87,8 @@ def test_the_world_of_a_task_stands_ready_with_arm_hand_object_and_table() -> No
 
 
 def test_a_filling_that_loses_thin_parts_is_said() -> None:
-    mug = Body.from_mesh(make_shape("tube"), Material(5e5, 0.45), mass=0.05)
-    scene = build_scene(None, mug, options=LabOptions(nodes=120))
+    ring = Body.from_mesh(make_shape("torus", major=0.06, minor=0.004), Material(5e5, 0.45), mass=0.05)
+    scene = build_scene(None, ring, options=LabOptions(nodes=120))
     assert len(scene.notes) == 1
     assert "of its volume" in scene.notes[0]
 

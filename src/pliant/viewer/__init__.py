@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pliant.viewer.plan_still import save_stills as save_stills
     from pliant.viewer.plots import Series as Series
     from pliant.viewer.plots import line_plot as line_plot
-    from pliant.viewer.pressure_image import pressure_image as pressure_image
+    from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
@@ -54,7 +54,7 @@ _HOMES = {
     "grasp_figures": "curves",
     "look_at": "still",
     "measured_run": "curves",
-    "pressure_image": "pressure_image",
+    "pressure_image": "pad_image",
     "render": "still",
     "report_html": "report",
     "robot_drawables": "drawables",

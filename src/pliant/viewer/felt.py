@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pliant.planner import Task
 from pliant.robot import CellLayout, cell_layout
-from pliant.viewer.pressure_image import pressure_image
+from pliant.viewer.pad_image import pressure_image
 from pliant.viewer.timeline import Moment
 
 if TYPE_CHECKING:

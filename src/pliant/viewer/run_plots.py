@@ -12,7 +12,7 @@ from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactilePro
 from pliant.documents import make_folder
 from pliant.robot import HandDescription
 from pliant.viewer.plots import Series, line_plot
-from pliant.viewer.pressure_image import pressure_image
+from pliant.viewer.pad_image import pressure_image
 
 __all__ = ["run_figures", "write_run_plots"]
 
