@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pliant.viewer.drawables import arrow as arrow
     from pliant.viewer.drawables import ball as ball
     from pliant.viewer.drawables import robot_drawables as robot_drawables
+    from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
     from pliant.viewer.plots import Series as Series
     from pliant.viewer.plots import line_plot as line_plot
-    from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures

@@ -11,8 +11,8 @@ import numpy as np
 from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactileProcessor
 from pliant.documents import make_folder
 from pliant.robot import HandDescription
-from pliant.viewer.plots import Series, line_plot
 from pliant.viewer.pad_image import pressure_image
+from pliant.viewer.plots import Series, line_plot
 
 __all__ = ["run_figures", "write_run_plots"]
 
