@@ -44,6 +44,15 @@ class Eye:
             last = now
         raise AssertionError("the picture never came to rest")
 
+    def picture_unlike(self, before: Picture, least: int, *, box: tuple[int, int, int, int]) -> Picture:
+        """The page once more than so many pixels of a box differ from an earlier picture; words come before pictures."""
+        for _ in range(20):
+            now = self.picture()
+            if differing(before, now, box=box) > least:
+                return now
+            self.page.wait_for_timeout(500)
+        raise AssertionError(f"the picture has not changed by {least} pixels")
+
     def value(self, key: str) -> str:
         """A number of the page."""
         return str(self.page.locator(f'[data-pliant="{key}"]').first.inner_text())
