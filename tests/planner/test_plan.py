@@ -47,7 +47,7 @@ def test_contact_forces_balance_the_weight_at_the_shifted_centre_of_mass_in_ever
             assert state.friction_usage <= 1.0 + 1e-5
 
 
-def test_normal_forces_are_at_least_the_wanted_ones_and_the_largest_is_close_to_its_wanted_one():
+def test_normal_forces_are_at_least_the_wanted_ones_which_lie_in_their_cones():
     for grasp in ball_plan().grasps:
         for state in grasp.states:
             wanted = np.array([contact.wanted[2] for contact in state.contacts])

@@ -43,7 +43,7 @@ class ContactRegion:
         area: area of the cells in contact [m^2].
         depth: penetration of the undeformed surfaces at the deepest place [m].
         stiffness: derivative of the contact force with respect to the pad's displacement, other contacts and the
-            object's rigid motion held: tangential, tangential, normal [N/m].
+            object's rigid motion held: 3 x 3 diagonal matrix, tangential, tangential, normal [N/m].
         p_world_cells: k x 3 centres of the loaded cells [m].
         pressures: k pressures there [Pa].
         depths: k penetrations of the undeformed surfaces there [m].
