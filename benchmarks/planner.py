@@ -1,7 +1,9 @@
 """How quick planning is, what the smallest-force choice is worth, and what deformation changes.
 
-    python benchmarks/planner.py ring             # one task: stages, hypotheses per CPU second, forces
-    python benchmarks/planner.py --tables         # share of usable hypotheses by method; all shipped tasks
+    python benchmarks/planner.py                       # the ring: stages, hypotheses per CPU second, forces, memory
+    python benchmarks/planner.py --all --rigid         # every shipped task, and again with the object taken for rigid
+    python benchmarks/planner.py --usable              # share of usable hypotheses by method of proposing them
+    python benchmarks/planner.py --scaling             # CPU time over the number of hypotheses and over the mesh size
 
 Numbers of peers for comparison are published ones (GraspIt! 12-27 rigid grasps per CPU second, FRoGGeR 1.8 s each).
 """
@@ -13,67 +15,140 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import resource
 import time
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from record import about, write
 
-from pliant.files import shipped_task, shipped_tasks
+from pliant.contact import PreparedObject
+from pliant.files import save_plan, shipped_task, shipped_tasks
 from pliant.objects import make_shape
 from pliant.planner import Plan, PlanStatus, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
+from pliant.planner.holding import Failure
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.setting import Setting, with_arm
 
+CLOSING, MOVING = "closing and pressing", "lifting, moving, approaching"
 
-def one(task: Task, jobs: int) -> Plan:
+
+def one(task: Task, jobs: int) -> tuple[Plan, dict[str, Any]]:
     """Plan and print the profile."""
     found = plan(task, jobs=jobs)
     cpu = found.cpu_s
     search = sum(seconds for stage, seconds in cpu.items() if stage != "preparation")
-    closing = cpu.get("closing and pressing", 0.0)
-    print(f"\n## {task.name}: {found.status}, {len(found.hypotheses)} hypotheses, {jobs} processes")
+    closing = cpu.get(CLOSING, 0.0)
+    count = len(found.hypotheses)
+    # of the largest process that has ended so far: one worker
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"\n## {task.name}: {found.status}, {count} hypotheses, {jobs} processes")
     print(f"wall {found.wall_s:.1f} s; CPU " + ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in cpu.items()))
-    if closing and search:
-        print(
-            f"{len(found.hypotheses) / closing:.0f} hypotheses per CPU second through closing and contact, "
-            f"{len(found.hypotheses) / search:.0f} through everything"
-        )
-    print(found.advice)
-    return found
+    print(f"{count / closing:.0f} hypotheses per CPU second through closing and contact, ", end="")
+    print(f"{count / search:.0f} through everything; {memory:.0f} MB in the largest worker so far")
+    print(found.advice, flush=True)
+    numbers = {"hypotheses": count, "wall_s": found.wall_s, "cpu_s": cpu, "worker_mb": memory}
+    return found, {**numbers, "rejected": found.counts}
 
 
-def forces(plans: list[Plan]) -> None:
-    """The chosen grasp's force beside what other choices would have given."""
-    print("\n| task | chosen [N] | first stable | median stable | best epsilon | below the median |")
-    print("|---|---|---|---|---|---|")
+def forces(plans: list[Plan]) -> dict[str, Any]:
+    """The chosen grasp's force at rest beside what other choices would have given."""
+    print("\n| task | stable | chosen [N] | first stable | median stable | best epsilon | below the median |")
+    print("|---|---|---|---|---|---|---|")
+    rows: dict[str, Any] = {}
     for found in plans:
-        if not found.stable:
-            print(f"| {found.task.name} | none | | | | |")
+        if not found.stable or found.best is None:
+            print(f"| {found.task.name} | {len(found.stable)} | none | | | | |")
             continue
-        at_rest = {grasp.number: grasp.largest_force for grasp in found.stable}
-        median = float(np.median(list(at_rest.values())))
+        median = float(np.median([grasp.largest_force for grasp in found.stable]))
         epsilon = max(found.stable, key=lambda grasp: grasp.epsilon).largest_force
-        chosen = found.best.grasp.largest_force if found.best is not None else float("nan")
+        chosen, first = found.best.grasp.largest_force, found.stable[0].largest_force
         print(
-            f"| {found.task.name} | {chosen:.3g} | {found.stable[0].largest_force:.3g} | {median:.3g} | "
+            f"| {found.task.name} | {len(found.stable)} | {chosen:.3g} | {first:.3g} | {median:.3g} | "
             f"{epsilon:.3g} | {100 * (1 - chosen / median):.0f} % |"
         )
+        rows[found.task.name] = {"chosen": chosen, "first": first, "median": median, "epsilon": epsilon}
+    return rows
 
 
-def rigid(task: Task, soft: Plan, jobs: int) -> None:
-    """What a planner that takes the object for rigid would do to the soft one."""
-    stiff = replace(task.body, material=replace(task.body.material, young=1e3 * task.body.material.young))
+CRUSHED = ("pressure above the limit", "force above the limit", "needs more force than allowed")
+FREE = ("choice", "approach", "reach")
+"""Stages at which a grasp that falls has held the object at rest."""
+
+
+def rigid(soft: Plan, jobs: int) -> dict[str, Any]:
+    """What a planner that takes the object for rigid, and so knows no pressure, would do to the soft one.
+
+    Its stable grasps are looked up in the soft plan: a hand that keeps forces meets that fate. A hand that keeps
+    positions goes where the rigid plan says; what the soft object then feels is simulated.
+    """
+    task, body = soft.task, soft.task.body
+    stiff = replace(
+        body,
+        material=replace(body.material, young=1e3 * body.material.young),
+        limits=replace(body.limits, pressure=None),
+    )
     hard = plan(replace(task, body=stiff), jobs=jobs)
-    print(f"\n{task.name} taken as a thousand times stiffer: {hard.status}, {len(hard.stable)} stable", end="")
-    if hard.best is not None and soft.best is not None:
-        both = {grasp.number for grasp in hard.stable} & {grasp.number for grasp in soft.stable}
-        depth = max(contact.depth for contact in hard.best.grasp.contacts)
-        needed = max(contact.depth for contact in soft.best.grasp.contacts)
-        print(f", {len(both)} of them stable when soft too; it would press {1e3 * depth:.3g} mm deep,", end=" ")
-        print(f"the soft object needs {1e3 * needed:.3g} mm")
-    else:
-        print()
+    fates = {rejection.number: rejection for rejection in soft.rejections}
+    crushed = dropped = 0
+    for grasp in hard.stable:
+        fate = fates.get(grasp.number)
+        if fate is None or fate.stage in FREE:
+            continue
+        crushed += fate.reason in CRUSHED
+        dropped += fate.reason not in CRUSHED
+    answer: dict[str, Any] = {"stable": len(hard.stable), "crush": crushed, "lose": dropped}
+    print(f"\n{task.name} taken for rigid: {len(hard.stable)} stable grasps; keeping forces, {crushed} of them would ")
+    print(f"crush the soft object and {dropped} lose it (at rest or in the move)")
+    if hard.best is not None:
+        number = hard.best.hypothesis.number
+        fate = fates.get(number)
+        answer["best_by_force"] = "kept too" if fate is None else f"{fate.stage}: {fate.reason}"
+        answer["best_by_position"] = at_position(soft, hard)
+        print(f"its best (number {number}): by force {answer['best_by_force']}; by position ", end="")
+        print(answer["best_by_position"], flush=True)
+    return answer
+
+
+def at_position(soft: Plan, hard: Plan) -> str:
+    """What the soft object does between fingers that stand where the rigid plan's best grasp puts them."""
+    assert hard.best is not None
+    setting = Setting(soft.task)
+    T = soft.task.T_world_object
+    q = hard.best.grasp.q
+    held = setting.holder.simulate(q, T * hard.best.hypothesis.T_object_palm, T, np.zeros(1))
+    if isinstance(held, Failure):
+        return held.reason
+    short = setting.holder.shortfall(held)
+    size = f"{held.largest_force:.2g} N, {held.wanted.largest_force:.2g} N needed"
+    return f"holds ({size})" if short is None else f"{short.reason} ({size})"
+
+
+def scaling(jobs: int) -> dict[str, Any]:
+    """CPU time of the ring over the number of hypotheses, and over the number of faces of its mesh."""
+    base = shipped_task("ring")
+    print("\n| hypotheses | faces | CPU closing [s] | per hypothesis [ms] | CPU moving [s] | grasps completed |")
+    print("|---|---|---|---|---|---|")
+    rows = []
+    few = replace(base, options=replace(base.options, hypotheses=200))
+    tasks = [replace(base, options=replace(base.options, hypotheses=n)) for n in (100, 200, 400, 800)]
+    for edge in (8e-3, 4e-3, 2e-3, 1.4e-3):
+        mesh = make_shape("torus", major=0.035, minor=0.015, edge=edge)
+        tasks.append(replace(few, body=replace(few.body, mesh=mesh)))
+    for task in tasks:
+        found = plan(task, jobs=jobs)
+        count, faces = len(found.hypotheses), len(task.body.mesh.faces)
+        closing, moving = found.cpu_s.get(CLOSING, 0.0), found.cpu_s.get(MOVING, 0.0)
+        completed = sum(r.stage in ("reach", "manipulation") for r in found.rejections) + len(found.grasps)
+        print(
+            f"| {count} | {faces} | {closing:.1f} | {1e3 * closing / count:.0f} | {moving:.1f} | {completed} |",
+            flush=True,
+        )
+        rows.append({"hypotheses": count, "faces": faces, "closing_s": closing, "moving_s": moving})
+    return {"rows": rows}
 
 
 def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
@@ -84,8 +159,6 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
         mesh = make_shape(name)
         base = shipped_task("ring")
         task = with_arm(replace(base, body=replace(base.body, mesh=mesh), scene=()))
-        from pliant.contact import PreparedObject
-
         thing = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
         setting = Setting(task, thing)
         for method in ("polyhedron", "sphere", "box"):
@@ -116,22 +189,36 @@ def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"shipped tasks: {', '.join(shipped_tasks())}")
-    parser.add_argument("--tables", action="store_true", help="usable hypotheses by method")
-    parser.add_argument("--rigid", action="store_true", help="also plan with the object taken as rigid")
+    parser.add_argument("--all", action="store_true", help="every shipped task")
+    parser.add_argument("--rigid", action="store_true", help="also plan with the object taken for rigid")
+    parser.add_argument("--usable", action="store_true", help="usable hypotheses by method")
+    parser.add_argument("--scaling", action="store_true", help="CPU time over hypotheses and mesh size")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--save", type=Path, help="folder for the plans")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks/planner.json"))
     chosen = parser.parse_args()
     began = time.monotonic()
-    names = chosen.tasks or ([] if chosen.tables else ["ring"])
-    plans = [one(shipped_task(name), chosen.jobs) for name in names]
+    other = chosen.usable or chosen.scaling
+    names = shipped_tasks() if chosen.all else chosen.tasks or ([] if other else ["ring"])
+    record: dict[str, Any] = {**about("pin", "clarabel", "numba"), "tasks": {}}
+    plans = []
+    for name in names:
+        found, record["tasks"][name] = one(shipped_task(name), chosen.jobs)
+        plans.append(found)
+        if chosen.save is not None:
+            chosen.save.mkdir(parents=True, exist_ok=True)
+            save_plan(found, chosen.save / f"{name}.plan")
     if plans:
-        forces(plans)
+        record["forces_n"] = forces(plans)
     if chosen.rigid:
-        for found in plans:
-            if found.status is PlanStatus.FOUND:
-                rigid(shipped_task(found.task.name), found, chosen.jobs)
-    if chosen.tables:
+        found_plans = [found for found in plans if found.status is PlanStatus.FOUND]
+        record["rigid"] = {found.task.name: rigid(found, chosen.jobs) for found in found_plans}
+    if chosen.scaling:
+        record["scaling"] = scaling(chosen.jobs)
+    if chosen.usable:
         usable()
     print(f"\n{time.monotonic() - began:.0f} s")
+    write(chosen.out, record)
 
 
 if __name__ == "__main__":

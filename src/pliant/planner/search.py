@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
@@ -30,8 +32,8 @@ __all__ = ["Progress", "plan"]
 Progress = Callable[[str, int, int, dict[str, int]], None]
 """Called with what is being done, how much of it is done, out of how much, and how many fell for which reason."""
 CHUNK = 20
-WAVE = 4
-"""Stable grasps completed between two looks at whether more are needed; fixed, so that workers do not matter."""
+AHEAD = 4
+"""Stable grasps in the making while it is decided whether one more is needed; fixed, so that workers do not matter."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -105,7 +107,8 @@ def _outdone(hypothesis: Hypothesis, force: float) -> Rejection:
     return Rejection(hypothesis.number, Stage.CHOICE, "others need less force", force, "N")
 
 
-Over = Callable[[str, Iterable[Any]], Iterator[tuple[Any, float]]]
+Over = Callable[[str, Iterable[Any], int], Iterator[tuple[Any, float]]]
+"""What to do, with which lists of items, and how many lists are taken before the first answer is given: in order."""
 
 
 def _stable(
@@ -116,7 +119,7 @@ def _stable(
     fallen: dict[str, int] = {}
     chunks = [hypotheses[i : i + CHUNK] for i in range(0, len(hypotheses), CHUNK)]
     tell("closing and pressing", 0, len(hypotheses), fallen)
-    for answers, seconds in over("try", chunks):
+    for answers, seconds in over("try", chunks, len(chunks)):
         for answer in answers:
             if isinstance(answer, Rejection):
                 rejections.append(answer)
@@ -142,23 +145,24 @@ def _completed(
     fallen: dict[str, int] = {}
     for rejection in before:
         fallen[rejection.stage] = fallen.get(rejection.stage, 0) + 1
-    at = 0
-    while at < len(order):
-        bound = sorted(grasp.largest_force for grasp in done)[keep - 1] if len(done) >= keep else float("inf")
-        if order[at].held.largest_force >= bound:
-            break
-        wave = order[at : at + WAVE]
-        tell("lifting, moving, approaching", at, len(order), dict(fallen))
-        for answers, seconds in over("complete", [[grasp] for grasp in wave]):
-            cpu["lifting, moving, approaching"] = cpu.get("lifting, moving, approaching", 0.0) + seconds
-            for answer in answers:
-                if isinstance(answer, Rejection):
-                    rejections.append(answer)
-                    fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
-                else:
-                    done.append(answer)
-        at += len(wave)
-    rejections += [_outdone(grasp.hypothesis, grasp.held.largest_force) for grasp in order[at:]]
+
+    def needed() -> Iterator[list[Grasp]]:
+        for grasp in order:
+            bound = sorted(found.largest_force for found in done)[keep - 1] if len(done) >= keep else float("inf")
+            if grasp.held.largest_force >= bound:
+                return
+            tell("lifting, moving, approaching", len(done) + len(rejections), len(order), dict(fallen))
+            yield [grasp]
+
+    for answers, seconds in over("complete", needed(), AHEAD):
+        cpu["lifting, moving, approaching"] = cpu.get("lifting, moving, approaching", 0.0) + seconds
+        for answer in answers:
+            if isinstance(answer, Rejection):
+                rejections.append(answer)
+                fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
+            else:
+                done.append(answer)
+    rejections += [_outdone(g.hypothesis, g.held.largest_force) for g in order[len(done) + len(rejections) :]]
     tell("lifting, moving, approaching", len(order), len(order), dict(fallen))
     return done, rejections
 
@@ -205,7 +209,7 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
 
         with threadpool_limits(1):
             worker = _Worker(Setting(task, thing))
-            yield lambda what, items: (worker.work(what, list(item)) for item in items)
+            yield lambda what, items, ahead: _in_order(lambda i: partial(worker.work, what, list(i)), items, ahead)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -216,10 +220,8 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
         pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (task,))
         try:
 
-            def over(what: str, items: Iterable[Any]) -> Iterator[tuple[Any, float]]:
-                futures = [pool.submit(_work, what, list(item)) for item in items]
-                for future in futures:
-                    yield future.result()
+            def over(what: str, items: Iterable[Any], ahead: int) -> Iterator[tuple[Any, float]]:
+                return _in_order(lambda item: pool.submit(_work, what, list(item)).result, items, ahead)
 
             yield over
             pool.shutdown()
@@ -231,6 +233,17 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
             for process in processes:
                 process.join(5.0)
             raise
+
+
+def _in_order(begin: Callable[[T], Callable[[], R]], items: Iterable[T], ahead: int) -> Iterator[R]:
+    """Answers in the order of the items; each is taken when all but ``ahead`` - 1 of those before it are answered."""
+    waiting: deque[Callable[[], R]] = deque()
+    for item in items:
+        waiting.append(begin(item))
+        if len(waiting) >= ahead:
+            yield waiting.popleft()()
+    while waiting:
+        yield waiting.popleft()()
 
 
 @contextmanager
