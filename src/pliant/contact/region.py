@@ -48,6 +48,7 @@ class ContactRegion:
         pressures: k pressures there [Pa].
         depths: k penetrations of the undeformed surfaces there [m].
         cell_area: area of a cell in the tangent plane [m^2].
+        on_pad: share of the force that lies on the pad's own faces, 0 to 1.
         warnings: what is rough about this region.
     """
 
@@ -66,6 +67,7 @@ class ContactRegion:
     pressures: Floats
     depths: Floats
     cell_area: float
+    on_pad: float = 1.0
     warnings: tuple[str, ...] = ()
 
     @property

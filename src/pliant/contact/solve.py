@@ -274,7 +274,8 @@ def _region(
     centre = patch.origin + np.array([at[0], at[1], float(w @ patch.height)]) @ patch.axes
     rotation = np.column_stack([patch.axes[1], patch.axes[0], -patch.axes[2]])
     T_object_contact = pin.SE3(rotation, centre)
-    warnings = _region_warnings(thing, pad, patch, f, radii, radius)
+    warnings = _region_warnings(thing, patch, radii, radius)
+    on_pad = 1.0 if pad.pad_faces is None else float(f[on][pad.pad_faces[patch.owner[on]]].sum() / f.sum())
     return ContactRegion(
         pad=pad.name,
         patch=number,
@@ -291,7 +292,10 @@ def _region(
         pressures=f[on] / cell_area,
         depths=patch.penetration[on],
         cell_area=cell_area,
-        warnings=warnings,
+        on_pad=on_pad,
+        warnings=warnings
+        if on_pad >= 0.5
+        else (*warnings, f"only {on_pad:.0%} of the force is on the pad's own faces"),
     )
 
 
@@ -315,9 +319,7 @@ def tangential_stiffness(thing: PreparedObject, pad: PadSurface, patch: Patch, r
     return out[0], out[1]
 
 
-def _region_warnings(
-    thing: PreparedObject, pad: PadSurface, patch: Patch, f: Floats, radii: Floats, radius: float
-) -> tuple[str, ...]:
+def _region_warnings(thing: PreparedObject, patch: Patch, radii: Floats, radius: float) -> tuple[str, ...]:
     out: list[str] = []
     if thing.body is not None and thing.body.wall is not None:
         wall = thing.body.wall.thickness
@@ -346,11 +348,6 @@ def _region_warnings(
         out.append(
             f"indentation {patch.depth * 1e3:.2g} mm, deep inside: beyond linear, the body's own response is left out"
         )
-    if pad.pad_faces is not None:
-        owner = patch.owner[f > 0.0]
-        share = float(f[f > 0.0][pad.pad_faces[owner]].sum() / f.sum())
-        if share < 0.5:
-            out.append(f"only {100 * share:.0f} % of the force is on the pad's own faces")
     if radii.max() > 5.0 * max(radii.min(), 1e-12):
         out.append("long contact, more like a line: rough")
     return tuple(out)

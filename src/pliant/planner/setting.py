@@ -148,7 +148,10 @@ def _solid(mesh: Mesh) -> Any:
 
 
 def _self_pairs(assembly: Assembly, q: Floats) -> list[tuple[str, str]]:
-    """Pairs of links that could collide: not neighbours, and apart at the start and with the hand open."""
+    """Pairs of links that could collide: not neighbours, and apart at the start.
+
+    Within the hand links two joints apart are left out as well: their hulls overlap where they themselves do not.
+    """
     robot = assembly.robot
     links = [link.name for link in robot.urdf.links if link.collisions]
     parent = {joint.child: (joint.parent, joint.kind) for joint in robot.urdf.joints}
@@ -163,15 +166,15 @@ def _self_pairs(assembly: Assembly, q: Floats) -> list[tuple[str, str]]:
         root = body(name)
         return body(parent[root][0]) if root in parent else ""
 
-    apart = [
-        (a, b)
-        for a, b in combinations(links, 2)
-        if body(a) != body(b)
-        and above(a) != body(b)
-        and above(b) != body(a)
-        and above(above(a) or a) != body(b)
-        and above(above(b) or b) != body(a)
-    ]
+    def of_hand(name: str) -> bool:
+        return bool(robot.joints_moving(name)[assembly.hand_joints].any()) or body(name) == body(PALM_FRAME)
+
+    def near(a: str, b: str) -> bool:
+        if body(a) == body(b) or above(a) == body(b) or above(b) == body(a):
+            return True
+        return of_hand(a) and of_hand(b) and (above(above(a) or a) == body(b) or above(above(b) or b) == body(a))
+
+    apart = [(a, b) for a, b in combinations(links, 2) if not near(a, b)]
     everywhere = Clearance(robot, (), links=[], pairs=apart, distance=0.0, influence=0.05)
     touching = set(everywhere.collisions(q))
     return [pair for pair in apart if pair not in touching]

@@ -152,20 +152,22 @@ def _geometry(
     surface = _link_surface(robot, contact.link)
     mesh = task.body.mesh
     bodies = [("the object", mesh, p_object)] + ([("the link", surface, contact.p_link)] if surface is not None else [])
+    inward = contact.T_object_contact.rotation[:, 2]
     for name, thing, point in bodies:
-        squared, face, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), thing.vertices, thing.faces)
+        faces = thing.faces
+        if name == "the object":
+            # At an edge the nearest face may be the one round the corner: only those that look the contact's way count.
+            faces = faces[thing.face_normals @ inward < -0.5]
+            if not len(faces):
+                yield Problem(where, "nowhere does the object's surface look its normal's way", "within 60 deg")
+                continue
+        squared, _, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), thing.vertices, faces)
         away = float(np.sqrt(np.ravel(squared)[0]))
         # The link's surface and the object's are the two sides of the depth; the centre lies between them. A curved
         # patch has its centre of pressure a little inside.
         if away > slack + 0.5 * contact.radius**2 / max(0.5 * thing.diagonal, contact.radius):
-            yield Problem(
-                where, f"its centre is {1e3 * away:.3g} mm off the surface of {name}", f"{1e3 * slack:.3g} mm"
-            )
-        if name == "the object":
-            along = float(thing.face_normals[int(np.ravel(face)[0])] @ contact.T_object_contact.rotation[:, 2])
-            if along > -0.5:
-                angle = np.degrees(np.arccos(np.clip(-along, -1.0, 1.0)))
-                yield Problem(where, f"its normal is {angle:.0f} deg off the object's inward one", "less than 60 deg")
+            what = f"its centre is {1e3 * away:.3g} mm off the surface of {name}"
+            yield Problem(where, f"{what} that looks its way", f"{1e3 * slack:.3g} mm")
 
 
 @lru_cache(maxsize=64)
