@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
 from pliant.servo import Clearance, JointLimits, plan_joint_path
 
-__all__ = ["Way", "approach_path", "free_along", "lift_path", "path_length", "smooth_times"]
+__all__ = ["SmoothMotion", "Way", "approach_path", "free_along", "lift_path", "path_length", "smooth_motion"]
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +24,8 @@ CHECK = 0.04
 """Largest joint change between two collision checks [rad, m]."""
 LIFT_STEP = 0.01
 """[m]"""
+DENSE = 0.02
+"""Largest time between two points of a smooth motion [s]: whoever plays them goes straight in between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,25 +118,79 @@ def path_length(setting: Setting, path: Floats) -> float:
     return float(np.linalg.norm(np.diff(arm, axis=0), axis=1).sum())
 
 
-def smooth_times(path: Floats, limits: JointLimits, *, least: float = 0.2) -> Floats:
-    """Times of the points of a dense path, at rest at both ends, within speed and acceleration limits.
+@dataclass(frozen=True, eq=False)
+class SmoothMotion:
+    """A dense path in time, at rest at both ends: s = t/T - sin(2 pi t/T) / (2 pi).
 
-    The path parameter follows s = t/T - sin(2 pi t/T) / (2 pi): its speed is at most 2/T, its acceleration 2 pi/T^2.
+    Attributes:
+        knots: times of the path's points [s].
+        times: times of all points, the knots among them, never further apart than ``DENSE`` [s].
+        places: where along the path these are: 0 at its first point, n - 1 at its last.
+    """
+
+    knots: Floats
+    times: Floats
+    places: Floats
+
+    def along(self, path: Floats) -> Floats:
+        """The path at all times: straight between its points."""
+        i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
+        share = (self.places - i)[:, None]
+        return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
+
+    def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
+        """The same for poses."""
+        last = len(poses) - 1
+        found = []
+        for place in self.places:
+            i = int(min(max(place, 0), max(last - 1, 0)))
+            found.append(pin.SE3.Interpolate(poses[i], poses[min(i + 1, last)], float(place - i)))
+        return found
+
+
+def smooth_motion(
+    path: Floats,
+    limits: JointLimits,
+    *,
+    least: float = 0.2,
+    carried: Floats | None = None,
+    acceleration: float = np.inf,
+) -> SmoothMotion:
+    """Times for a dense path (n x joints) within speed and acceleration limits.
+
+    Args:
+        least: shortest duration [s].
+        carried: n x k x 3 places of points that may not be accelerated by more than ``acceleration`` [m, m/s^2].
     """
     n = len(path)
     if n < 2:
-        return np.zeros(n)
-    s = np.linspace(0.0, 1.0, n)
-    first = np.diff(path, axis=0) * (n - 1)
-    second = np.diff(first, axis=0) * (n - 1) if n > 2 else np.zeros((1, path.shape[1]))
-    way, bend = np.abs(first).max(axis=0), np.abs(second).max(axis=0)
+        return SmoothMotion(np.zeros(n), np.zeros(n), np.zeros(n))
+    way, bend = _rates(path)
+    # the path parameter's speed is at most 2/T, its acceleration 2 pi/T^2
     duration = max(
         least,
         float(np.max(2.0 * way / limits.speed)),
         float(np.max(np.sqrt((2.0 * np.pi * way + 4.0 * bend) / limits.acceleration))),
     )
-    t = np.linspace(0.0, 1.0, 4001)
-    return np.asarray(np.interp(s, t - np.sin(2.0 * np.pi * t) / (2.0 * np.pi), t) * duration)
+    if carried is not None:
+        way, bend = _rates(carried.reshape(n, -1))
+        push = np.linalg.norm((2.0 * np.pi * way + 4.0 * bend).reshape(-1, 3), axis=1)
+        duration = max(duration, float(np.sqrt(push.max() / acceleration)))
+    tau = np.linspace(0.0, 1.0, 4001)
+    law = tau - np.sin(2.0 * np.pi * tau) / (2.0 * np.pi)
+    knots = np.interp(np.linspace(0.0, 1.0, n), law, tau) * duration
+    even = np.linspace(0.0, duration, int(np.ceil(duration / DENSE)) + 1)
+    apart = np.abs(even[:, None] - knots[None, :]).min(axis=1) > 0.25 * DENSE
+    times = np.sort(np.concatenate([knots, even[apart]]))
+    return SmoothMotion(knots, times, np.interp(times, tau * duration, law * (n - 1)))
+
+
+def _rates(path: Floats) -> tuple[Floats, Floats]:
+    """Largest first and second derivative of a path by its parameter (0 to 1), component by component."""
+    n = len(path)
+    first = np.diff(path, axis=0) * (n - 1)
+    second = np.diff(first, axis=0) * (n - 1) if n > 2 else np.zeros((1, path.shape[1]))
+    return np.abs(first).max(axis=0), np.abs(second).max(axis=0)
 
 
 def _free(path: Floats, blocked: Callable[[Floats], bool]) -> bool:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pliant.contact import volume_change
 from pliant.grasp import joint_range
 from pliant.planner.grasping import Grasp, joint_torques
-from pliant.planner.holding import Failure, Held
+from pliant.planner.holding import GRAVITY, Failure, Held
 from pliant.planner.manipulation import Step, manipulate
-from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_times
+from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_motion
 from pliant.planner.plan import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
 from pliant.planner.setting import Setting
 from pliant.servo import JointLimits, time_path
@@ -24,6 +24,12 @@ Floats = NDArray[np.float64]
 
 GENTLE = 0.3
 """Part of the speed with which fingers close, press and move the object."""
+CALM = 0.5
+"""Part of the margin against slipping that the inertia of the moved object may take."""
+LEAST_CALM = 0.02
+""".. and where there is no margin, this part of gravity."""
+SQUEEZING = 0.5
+"""Shortest time of the squeeze [s]: forces are felt with a delay."""
 POINTS = 16
 """Trajectory points of a straight finger motion."""
 
@@ -75,23 +81,23 @@ def _assembled(
 ) -> PlannedGrasp:
     limits = setting.limits
     gentle = replace(limits, speed=GENTLE * limits.speed, acceleration=GENTLE * limits.acceleration)
-    timed = _Timeline(setting.task.q_start, setting.task.T_world_object)
+    timed = _Timeline(setting.task.q_start, setting.task.T_world_object, _reach(setting))
     rest = setting.task.T_world_object
     times, points = time_path(way.corners, limits, dt=0.05)
     timed.add(Phase.APPROACH, times, points, [rest] * len(points))
-    timed.dense(Phase.APPROACH, way.dense, gentle, rest, rest)
-    timed.dense(Phase.CLOSE, close, gentle, rest, rest)
-    held_at = grasp.held.state.T_world_object
-    timed.dense(Phase.SQUEEZE, squeeze, gentle, rest, held_at)
+    timed.dense(Phase.APPROACH, way.dense, gentle, [rest] * len(way.dense))
+    timed.dense(Phase.CLOSE, close, gentle, [rest] * len(close))
+    held_at, lifted_at = grasp.held.state.T_world_object, lifted.held.state.T_world_object
+    timed.dense(Phase.SQUEEZE, squeeze, gentle, _even(rest, held_at, len(squeeze)), least=SQUEEZING)
     states = [_state(setting, grasp.held, timed.now, Phase.SQUEEZE)]
-    timed.dense(Phase.LIFT, lift, gentle, held_at, lifted.held.state.T_world_object)
+    calm = GRAVITY * max(CALM * setting.task.options.margin, LEAST_CALM)
+    timed.dense(Phase.LIFT, lift, gentle, _even(held_at, lifted_at, len(lift)), acceleration=calm)
     states.append(_state(setting, lifted.held, timed.now, Phase.LIFT))
     if steps:
         begin = timed.now
         path = np.array([lift[-1], *(step.q for step in steps)])
-        moments = smooth_times(path, gentle)
-        poses = [lifted.held.state.T_world_object, *(step.held.state.T_world_object for step in steps)]
-        timed.add(Phase.MOVE, moments, path, poses)
+        poses = [lifted_at, *(step.held.state.T_world_object for step in steps)]
+        moments = timed.dense(Phase.MOVE, path, gentle, poses, acceleration=calm)
         states += [
             _state(setting, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
@@ -118,10 +124,16 @@ def _assembled(
 
 @dataclass
 class _Timeline:
-    """A trajectory in the making."""
+    """A trajectory in the making.
+
+    Args:
+        q_start, T_start: where it begins.
+        reach: half the object's size [m]: what turns is carried that far from its origin.
+    """
 
     q_start: Floats
     T_start: pin.SE3
+    reach: float
 
     def __post_init__(self) -> None:
         self.now = 0.0
@@ -139,16 +151,40 @@ class _Timeline:
             self._poses.append(_numbers(T))
         self.now = self._times[-1]
 
-    def dense(self, phase: Phase, path: Floats, limits: JointLimits, start: pin.SE3, end: pin.SE3) -> None:
-        """A dense path at rest at both ends, the object moving evenly along it."""
+    def dense(
+        self,
+        phase: Phase,
+        path: Floats,
+        limits: JointLimits,
+        poses: list[pin.SE3],
+        *,
+        least: float = 0.2,
+        acceleration: float = np.inf,
+    ) -> Floats:
+        """A dense path at rest at both ends with the object's poses on it.
+
+        Returns:
+            Times of the path's points since its beginning [s].
+        """
         if len(path) < 2:
-            return
-        times = smooth_times(path, limits)
-        poses = [pin.SE3.Interpolate(start, end, float(s)) for s in np.linspace(0.0, 1.0, len(path))]
-        self.add(phase, times, path, poses)
+            return np.zeros(len(path))
+        arms = self.reach * np.vstack([np.zeros(3), np.eye(3)])
+        carried = np.array([arms @ T.rotation.T + T.translation for T in poses])
+        motion = smooth_motion(path, limits, least=least, carried=carried, acceleration=acceleration)
+        self.add(phase, motion.times, motion.along(path), motion.poses(poses))
+        return motion.knots
 
     def trajectory(self) -> Trajectory:
         return Trajectory(np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses))
+
+
+def _reach(setting: Setting) -> float:
+    return 0.5 * setting.body.mesh.diagonal
+
+
+def _even(start: pin.SE3, end: pin.SE3, count: int) -> list[pin.SE3]:
+    """Poses evenly from one to the other."""
+    return [pin.SE3.Interpolate(start, end, float(s)) for s in np.linspace(0.0, 1.0, count)]
 
 
 def _numbers(T: pin.SE3) -> Floats:

@@ -18,6 +18,9 @@ __all__ = ["motion_problems", "object_pose_at", "wish_problems"]
 
 Floats = NDArray[np.float64]
 ORDER = list(Phase)
+CARRIED = {Phase.LIFT, Phase.MOVE}
+GRAVITY = 9.80665
+"""[m/s^2]"""
 
 
 def motion_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances) -> list[Problem]:
@@ -31,6 +34,7 @@ def motion_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolera
     return [
         *_limits(task, path, where_path, allowed),
         *_phases(task, path, where_path, allowed),
+        *_inertia(task, path, where_path),
         *_states(grasp, where, allowed),
     ]
 
@@ -85,6 +89,21 @@ def _phases(task: Task, path: Trajectory, where: str, allowed: Tolerances) -> It
                 what += f"at {path.times[i]:.3f} s, while the hand was still coming"
                 yield Problem(f"{where}.object_poses", what, "nothing has touched it yet")
                 break
+
+
+def _inertia(task: Task, path: Trajectory, where: str) -> Iterator[Problem]:
+    """A held object is moved so calmly that the margin against slipping covers its inertia."""
+    held = [i for i in range(1, len(path.times) - 1) if {path.phases[i], path.phases[i + 1]} <= CARRIED]
+    most = GRAVITY * max(task.options.margin, 0.04)
+    centre = task.body.centre_of_mass(task.T_world_object.rotation[2])
+    places = np.array([_pose(numbers).act(centre) for numbers in path.object_poses])
+    speeds = np.diff(places, axis=0) / np.diff(path.times)[:, None]
+    for i in held:
+        change = float(np.linalg.norm(speeds[i] - speeds[i - 1]) / (0.5 * (path.times[i + 1] - path.times[i - 1])))
+        if change > most:
+            what = f"the held object is accelerated by {change:.3g} m/s^2 at {path.times[i]:.3f} s"
+            yield Problem(f"{where}.object_poses", what, f"at most {most:.3g} m/s^2, the margin against slipping")
+            return
 
 
 def _states(grasp: PlannedGrasp, where: str, allowed: Tolerances) -> Iterator[Problem]:
