@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pliant.viewer.drawables import arrow as arrow
     from pliant.viewer.drawables import ball as ball
     from pliant.viewer.drawables import robot_drawables as robot_drawables
+    from pliant.viewer.look import Look as Look
     from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
     from pliant.viewer.run_plots import write_run_plots as write_run_plots
-    from pliant.viewer.stage import Look as Look
+    from pliant.viewer.session import Session as Session
     from pliant.viewer.still import Camera as Camera
     from pliant.viewer.still import look_at as look_at
     from pliant.viewer.still import render as render
@@ -39,10 +40,11 @@ _HOMES = {
     "run_figures": "run_plots",
     "line_plot": "plots",
     "Series": "plots",
+    "Session": "session",
     "Camera": "still",
     "ColourBy": "surface",
     "Drawable": "drawables",
-    "Look": "stage",
+    "Look": "look",
     "Measured": "curves",
     "Moment": "timeline",
     "ObjectSurface": "surface",
@@ -73,6 +75,7 @@ __all__ = [
     "Moment",
     "ObjectSurface",
     "Series",
+    "Session",
     "Timeline",
     "Viewer",
     "arrow",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pliant.errors import OptionError
 from pliant.planner import Plan, PlanStatus
 from pliant.viewer.curves import Measured, grasp_figures
 from pliant.viewer.felt import felt_image
 from pliant.viewer.figures import colour_bar
+from pliant.viewer.pad_image import png_source
 from pliant.viewer.plan_still import CLOSE, PATCHES, draw_moment
 from pliant.viewer.recording_scene import scene_html
 from pliant.viewer.surface import ColourBy, ObjectSurface
@@ -97,7 +95,7 @@ def report_html(
     say = progress if progress is not None else lambda _what, _share: None
     title = f"{plan.task.name}: {plan.task.assembly.name}"
     say("filming", 0.1)
-    film = scene_html(plan.task, plan.best, replace(CLOSE, hand_opacity=0.45))
+    film = scene_html(plan, replace(CLOSE, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
     parts.append(_section("The operation", _frame(film) + f"<figcaption>{HOW_TO_READ}</figcaption>"))
@@ -143,7 +141,7 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
         name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
         bar = f'<div class="bar">{colour_bar(surface.top(by), title=name, unit=by.unit)}</div>'
         figures.append(
-            f'<figure class="card"><img src="{_png(picture)}" alt="{escape(caption)}" width="720" height="480">'
+            f'<figure class="card"><img src="{png_source(picture)}" alt="{escape(caption)}" width="720" height="480">'
             f"<figcaption>{escape(caption)}</figcaption>{bar}</figure>"
         )
     say("plotting", 0.9)
@@ -155,7 +153,7 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
     parts.append(_section("Contacts and margins at the end", last))
     if task.assembly.hand is not None and task.assembly.hand.tactile:
         pads = np.asarray(felt_image(task, held))
-        image = f'<img src="{_png(pads)}" alt="tactile arrays" style="max-width:100%">'
+        image = f'<img src="{png_source(pads)}" alt="tactile arrays" style="max-width:100%">'
         parts.append(_section("What the tactile arrays should feel", image))
     parts.append('<h2>Plots</h2><div class="grid plots">' + plots + "</div>")
     return "".join(parts)
@@ -218,11 +216,3 @@ def _section(title: str, body: str) -> str:
 def _frame(document: str) -> str:
     """A whole document inside this one."""
     return f'<iframe title="3-D scene" srcdoc="{escape(document, quote=True)}"></iframe>'
-
-
-def _png(picture: NDArray[np.uint8]) -> str:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
