@@ -40,12 +40,13 @@ def view(
     task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
     measured = measured_run(run, plan) if run is not None and plan is not None else None
     with Viewer(host=host, port=port, jobs=jobs) as viewer:
+        print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
+        if browser:
+            webbrowser.open(viewer.address)
+        # While the browser loads the page, the geometry is prepared.
         folder = Path(file).resolve().parent
         if plan is not None:
             viewer.open_plan(plan, measured, folder=folder)
         elif task is not None:
             viewer.open_task(task, folder=folder)
-        print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
-        if browser:
-            webbrowser.open(viewer.address)
         viewer.wait()

@@ -7,6 +7,7 @@ Nothing leaves the machine; the server listens on 127.0.0.1 unless told otherwis
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import threading
 import warnings
@@ -97,6 +98,9 @@ class Viewer:
             session = self._sessions.pop(tab.client_id, None)
         if session is not None:
             session.close()
+            # A tab's handles point at each other in circles; a few megabytes that would wait for a rare full sweep.
+            del session
+            gc.collect()
 
     # -- the server ----------------------------------------------------------------------------------------------
 
