@@ -12,7 +12,7 @@ __all__ = ["view"]
 
 def view(
     file: Annotated[str, typer.Argument(help="A plan file, a task file, or the name of a shipped task.")],
-    run: Annotated[Path | None, typer.Option(help="A run log of this plan, drawn beside it in the plots.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run log of this plan, shown beside it in plots and pads.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try; 0 takes any.")] = 8080,
     host: Annotated[str, typer.Option(help="Where to listen; only this machine by default.")] = "127.0.0.1",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes for planning from the page.")] = None,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pliant.viewer.app import Viewer as Viewer
     from pliant.viewer.colours import scale_colours as scale_colours
-    from pliant.viewer.curves import Measured as Measured
     from pliant.viewer.curves import grasp_figures as grasp_figures
-    from pliant.viewer.curves import measured_run as measured_run
     from pliant.viewer.drawables import Drawable as Drawable
     from pliant.viewer.drawables import arrow as arrow
     from pliant.viewer.drawables import ball as ball
     from pliant.viewer.drawables import robot_drawables as robot_drawables
     from pliant.viewer.look import Look as Look
+    from pliant.viewer.measured import Measured as Measured
+    from pliant.viewer.measured import measured_run as measured_run
     from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
@@ -45,7 +45,7 @@ _HOMES = {
     "ColourBy": "surface",
     "Drawable": "drawables",
     "Look": "look",
-    "Measured": "curves",
+    "Measured": "measured",
     "Moment": "timeline",
     "ObjectSurface": "surface",
     "Timeline": "timeline",
@@ -55,7 +55,7 @@ _HOMES = {
     "draw_moment": "plan_still",
     "grasp_figures": "curves",
     "look_at": "still",
-    "measured_run": "curves",
+    "measured_run": "measured",
     "pressure_image": "pad_image",
     "render": "still",
     "report_html": "report",

@@ -17,8 +17,8 @@ from typing import Any
 
 from pliant.errors import OptionError, Problem
 from pliant.planner import Plan, Task
-from pliant.viewer.curves import Measured
 from pliant.viewer.look import FIELD_OF_VIEW, default_camera
+from pliant.viewer.measured import Measured
 from pliant.viewer.opened import Opened
 from pliant.viewer.session import Session
 

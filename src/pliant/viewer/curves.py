@@ -2,63 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.planner import Plan, PlannedGrasp, Task
+from pliant.planner import PlannedGrasp, Task
 from pliant.viewer.figures import Line, line_figure
+from pliant.viewer.measured import Measured
 from pliant.viewer.timeline import Timeline
 
-__all__ = ["Measured", "grasp_figures", "measured_run"]
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What a run measured, as far as plots need it.
-
-    Args:
-        times: n, on the plan's clock [s].
-        forces: n normal forces [N] by finger.
-        joints: n values [rad, m] by joint name.
-        torques: n values [N m, N] by joint name.
-        title: where it comes from, in words.
-    """
-
-    times: Floats
-    forces: dict[str, Floats] = field(default_factory=dict)
-    joints: dict[str, Floats] = field(default_factory=dict)
-    torques: dict[str, Floats] = field(default_factory=dict)
-    title: str = ""
-
-
-def measured_run(path: str | Path, plan: Plan) -> Measured:
-    """A run log of a plan, as its plots want it; several regions of one finger are added up.
-
-    Args:
-        path: the run log.
-        plan: the plan that was run; it knows which finger a contact's link belongs to.
-    """
-    from pliant.files import load_run
-
-    log = load_run(path)
-    fingers = {c.link: c.finger or "palm" for g in plan.grasps for state in g.states for c in state.contacts}
-    times = np.asarray(log["plan_time"] if np.isfinite(log["plan_time"]).any() else log["time"], dtype=np.float64)
-    order = np.flatnonzero(np.isfinite(times))
-    forces: dict[str, Floats] = {}
-    for k, name in enumerate(log.contacts):
-        link = name.split(":")[0]  # a second region of a link is called link:2
-        finger = fingers.get(link, link)
-        values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
-        forces[finger] = forces.get(finger, np.zeros(len(order))) + values
-    joints = {name: np.asarray(log["q_measured"])[order, j] for j, name in enumerate(log.joints)}
-    torques = {name: np.asarray(log["torque_measured"])[order, j] for j, name in enumerate(log.joints)}
-    torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
-    return Measured(times[order], forces, joints, torques, f"run log {Path(path).name}: measured values are dotted")
+__all__ = ["grasp_figures"]
 
 
 def grasp_figures(

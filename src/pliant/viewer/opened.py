@@ -14,10 +14,10 @@ import numpy as np
 
 from pliant.objects import Mesh
 from pliant.planner import Plan, PlannedGrasp, Task
-from pliant.viewer.curves import Measured
 from pliant.viewer.glb import glb_bytes
 from pliant.viewer.hand_shape import link_shapes
 from pliant.viewer.look import VESSEL_OPACITY, Look
+from pliant.viewer.measured import Measured
 from pliant.viewer.surface import PLAIN, ObjectSurface
 
 __all__ = ["Opened"]

@@ -264,7 +264,7 @@ class Panels:
         else:
             self.contacts.content = f'{STYLE}<div class="pliant-page pliant-text">Nothing touches yet.</div>'
         if session.task.assembly.hand is not None and session.task.assembly.hand.tactile:
-            picture = png_source(np.asarray(felt_image(session.task, moment)))
+            picture = png_source(np.asarray(felt_image(session.task, moment, session.measured)))
             self.pads.content = f'<img src="{picture}" alt="tactile arrays" style="max-width:100%">'
 
 

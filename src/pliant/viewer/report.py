@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from pliant.errors import OptionError
-from pliant.planner import Plan, PlanStatus
-from pliant.viewer.curves import Measured, grasp_figures
-from pliant.viewer.felt import felt_image
+from pliant.planner import Plan, PlanStatus, Task
+from pliant.viewer.curves import grasp_figures
+from pliant.viewer.felt import felt_image, felt_pressures, largest_of
 from pliant.viewer.figures import colour_bar
+from pliant.viewer.measured import Measured
 from pliant.viewer.pad_image import png_source
 from pliant.viewer.plan_still import CLOSE, PATCHES, draw_moment
 from pliant.viewer.recording_scene import scene_html
 from pliant.viewer.surface import ColourBy, ObjectSurface
+from pliant.viewer.timeline import Timeline
 from pliant.viewer.words import (
     CONTACT_HEADER,
     RANKING_HEADER,
@@ -152,11 +154,28 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
     parts.append(_section("Contacts and margins when just held", contacts))
     parts.append(_section("Contacts and margins at the end", last))
     if task.assembly.hand is not None and task.assembly.hand.tactile:
-        pads = np.asarray(felt_image(task, held))
-        image = f'<img src="{png_source(pads)}" alt="tactile arrays" style="max-width:100%">'
-        parts.append(_section("What the tactile arrays should feel", image))
+        parts.append(_pads(task, surface.timeline, measured))
     parts.append('<h2>Plots</h2><div class="grid plots">' + plots + "</div>")
     return "".join(parts)
+
+
+def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
+    """The tactile arrays along the operation: when half squeezed, held, halfway and at the end, all in one scale."""
+    held = float(timeline.times[0])
+    times = [0.5 * (timeline.touch + held), held, 0.5 * (held + timeline.duration), timeline.duration]
+    moments = [timeline.at(time) for time in times]
+    felt = [felt_pressures(task, moment) for moment in moments]
+    felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []
+    top = largest_of(felt)
+    pictures = "".join(
+        f'<figure class="card"><img src="{png_source(np.asarray(felt_image(task, moment, measured, largest=top)))}" '
+        f'alt="tactile arrays at {moment.time:.2f} s" style="max-width:100%;width:auto">'
+        f"<figcaption>{moment.time:.2f} s, {moment.phase.value}</figcaption></figure>"
+        for moment in moments
+    )
+    title = "What the tactile arrays should feel" + (" and what they felt" if measured and measured.pads else "")
+    note = "The finger tip is on top; a red cross marks the centre of pressure."
+    return f'<h2>{title}</h2><p>{note}</p><div class="grid">{pictures}</div>'
 
 
 def _verdict(plan: Plan) -> str:

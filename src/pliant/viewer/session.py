@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pliant.planner import Plan, PlannedGrasp, Task
-from pliant.viewer.curves import Measured
 from pliant.viewer.look import FIELD_OF_VIEW, Look, default_camera
+from pliant.viewer.measured import Measured
 from pliant.viewer.opened import Opened
 from pliant.viewer.player import Player
 from pliant.viewer.stage import Stage
