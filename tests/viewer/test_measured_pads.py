@@ -21,7 +21,7 @@ START = 10.0
 
 @pytest.fixture(scope="module")
 def measured(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """A run whose thumb feels k tenths of a newton on cell (3, 2) in its k-th frame; it waits for a second at 6 s of the plan."""
+    """A run whose thumb feels k tenths of a newton on cell (3, 2) in frame k; it waits for a second at 6 s."""
     assert plan.task.assembly.hand is not None
     area = cell_layout(next(a for a in plan.task.assembly.hand.tactile if a.name == ARRAY)).area
     joints = plan.task.assembly.robot.joint_names
