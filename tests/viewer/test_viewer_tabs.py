@@ -37,6 +37,12 @@ def tab(browser: Any, viewer: Viewer, width: int, height: int) -> tuple[Eye, Ses
     return eye, session
 
 
+def living(*kinds: type) -> int:
+    """How many objects of these kinds are there that somebody holds."""
+    gc.collect()
+    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
+
+
 def test_what_one_tab_does_no_other_tab_sees(browser: Any, viewer: Viewer, plan: Plan) -> None:
     """Time, grasp, colours and playing of a wide and a narrow tab go their own ways."""
     wide, left = tab(browser, viewer, 900, 500)
@@ -88,18 +94,15 @@ def test_twenty_page_loads_leave_nothing_behind(browser: Any, viewer: Viewer) ->
 
     def standing() -> dict[str, float]:
         eye.page.goto("about:blank")
-        for _ in range(100):
-            gc.collect()
-            things = gc.get_objects()
-            sessions = sum(isinstance(thing, Session | Stage) for thing in things)
-            if not viewer.server.get_clients() and not sessions:
+        for _ in range(20):
+            if not viewer.server.get_clients() and not living(Session):
                 break
-            eye.page.wait_for_timeout(100)
+            eye.page.wait_for_timeout(500)
         rss = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
         return {
             "clients": len(viewer.server.get_clients()),
-            "sessions": sessions,
-            "handles": sum(isinstance(thing, viser.SceneNodeHandle | viser.GuiInputHandle) for thing in things),
+            "sessions": living(Session, Stage),
+            "handles": living(viser.SceneNodeHandle, viser.GuiInputHandle),
             "files": len(list(Path("/proc/self/fd").iterdir())),
             "threads": threading.active_count(),
             "rss_mb": float(rss.split()[1]) / 1e3,

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pliant.viewer.drawables import arrow as arrow
     from pliant.viewer.drawables import ball as ball
     from pliant.viewer.drawables import robot_drawables as robot_drawables
+    from pliant.viewer.figures import Line as Line
+    from pliant.viewer.figures import line_figure as line_figure
     from pliant.viewer.look import Look as Look
     from pliant.viewer.measured import Measured as Measured
     from pliant.viewer.measured import measured_run as measured_run
     from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
-    from pliant.viewer.plots import Series as Series
-    from pliant.viewer.plots import line_plot as line_plot
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "write_run_plots": "run_plots",
     "run_figures": "run_plots",
-    "line_plot": "plots",
-    "Series": "plots",
+    "line_figure": "figures",
+    "Line": "figures",
     "Session": "session",
     "Camera": "still",
     "ColourBy": "surface",
@@ -70,11 +70,11 @@ __all__ = [
     "Camera",
     "ColourBy",
     "Drawable",
+    "Line",
     "Look",
     "Measured",
     "Moment",
     "ObjectSurface",
-    "Series",
     "Session",
     "Timeline",
     "Viewer",
@@ -82,7 +82,7 @@ __all__ = [
     "ball",
     "draw_moment",
     "grasp_figures",
-    "line_plot",
+    "line_figure",
     "look_at",
     "measured_run",
     "pressure_image",

@@ -52,42 +52,42 @@ def grasp_figures(
     return figures
 
 
-def _forces(timeline: Timeline, measured: Measured | None) -> dict[str, Line]:
+def _forces(timeline: Timeline, measured: Measured | None) -> list[Line]:
     states = timeline.grasp.states
     names = list(dict.fromkeys(c.finger or "palm" for state in states for c in state.contacts))
     times = np.concatenate([[0.0, timeline.touch], timeline.times])
-    lines = {}
+    lines: list[Line] = []
     for k, name in enumerate(names):
         held = [sum(c.normal_force for c in state.contacts if (c.finger or "palm") == name) for state in states]
         wanted = [sum(float(c.wanted[2]) for c in state.contacts if (c.finger or "palm") == name) for state in states]
-        lines[name] = Line(times, [0.0, 0.0, *held], colour=k)
+        lines.append(Line(name, times, [0.0, 0.0, *held], colour=k))
         if measured is not None and name in measured.forces:
-            lines[f"{name} measured"] = Line(measured.times, measured.forces[name], measured=True, colour=k)
+            lines.append(Line(f"{name} measured", measured.times, measured.forces[name], "dotted", k))
         elif measured is None and len(names) <= 4:
-            lines[f"{name} needed"] = Line(timeline.times, wanted, measured=True, colour=k)
+            lines.append(Line(f"{name} needed", timeline.times, wanted, "dotted", k))
     return lines
 
 
 def _joints(
     grasp: PlannedGrasp, indices: NDArray[np.int64], names: list[str], slides: list[bool], measured: Measured | None
-) -> dict[str, Line]:
-    lines = {}
+) -> list[Line]:
+    lines: list[Line] = []
     for k, (i, name, linear) in enumerate(zip(indices.tolist(), names, slides, strict=True)):
         factor = 1e3 if linear else 180.0 / np.pi
-        lines[name] = Line(grasp.trajectory.times, factor * grasp.trajectory.q[:, i], colour=k)
+        lines.append(Line(name, grasp.trajectory.times, factor * grasp.trajectory.q[:, i], colour=k))
         if measured is not None and name in measured.joints:
-            lines[f"{name} measured"] = Line(measured.times, factor * measured.joints[name], measured=True, colour=k)
+            lines.append(Line(f"{name} measured", measured.times, factor * measured.joints[name], "dotted", k))
     return lines
 
 
-def _torques(task: Task, grasp: PlannedGrasp, measured: Measured | None) -> dict[str, Line]:
+def _torques(task: Task, grasp: PlannedGrasp, measured: Measured | None) -> list[Line]:
     times = [state.time for state in grasp.states]
-    lines = {}
+    lines: list[Line] = []
     for k, i in enumerate(task.assembly.hand_joints.tolist()):
         name = task.assembly.robot.joint_names[i]
-        lines[name] = Line(times, [float(state.torques[i]) for state in grasp.states], colour=k)
+        lines.append(Line(name, times, [float(state.torques[i]) for state in grasp.states], colour=k))
         if measured is not None and name in measured.torques:
-            lines[f"{name} measured"] = Line(measured.times, measured.torques[name], measured=True, colour=k)
+            lines.append(Line(f"{name} measured", measured.times, measured.torques[name], "dotted", k))
     return lines
 
 
