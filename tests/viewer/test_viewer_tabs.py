@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import viser
 from browser_eye import Eye
 
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Session, Viewer
+from pliant.viewer.look import default_camera
 from pliant.viewer.stage import Stage
 
 pytestmark = pytest.mark.slow
@@ -48,6 +50,15 @@ def test_what_one_tab_does_no_other_tab_sees(browser: Any, viewer: Viewer, plan:
     wide, left = tab(browser, viewer, 900, 500)
     narrow, right = tab(browser, viewer, 400, 720)
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 400
+    # The narrow one looks from farther away, with the object above the panel, whatever the page's first camera was.
+    eye, target = default_camera(plan.task)
+    for _ in range(40):
+        camera = right.tab.camera
+        if np.linalg.norm(camera.position - camera.look_at) > 1.9 * np.linalg.norm(eye - target):
+            break
+        narrow.page.wait_for_timeout(250)
+    assert camera.look_at[2] < target[2] - 0.02
+    np.testing.assert_allclose(left.tab.camera.position, eye, atol=1e-4)
     start = narrow.value("time")
     thumb = wide.page.get_by_role("slider").first
     thumb.focus()

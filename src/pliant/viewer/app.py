@@ -24,6 +24,8 @@ from pliant.viewer.session import Session
 
 __all__ = ["Planning", "Viewer", "start_server", "stop_server"]
 
+PANEL_WIDTH = 400
+"""Of the controls beside the scene [pixels]."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -45,6 +47,8 @@ class Viewer:
         self.planning, self.jobs = planning, jobs
         self.planner_free = threading.Lock()
         """Held by the tab that plans: one search at a time takes all processors."""
+        self.server.gui.main_panel.dock_right()
+        self.server.gui.main_panel.set_width(PANEL_WIDTH)
         self.opened: Opened | None = None
         self._lock = threading.Lock()
         self._sessions: dict[int, Session] = {}

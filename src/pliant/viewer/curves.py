@@ -25,7 +25,7 @@ def grasp_figures(
     figures = {
         "forces": line_figure(
             _forces(timeline, measured),
-            title="Normal force of every finger",
+            title="Normal force of every finger" + _dotted(measured, "forces", "needed"),
             y_label="N",
             limit=("limit", float(limit)) if np.isfinite(limit) else None,
             **common,  # type: ignore[arg-type]
@@ -39,13 +39,13 @@ def grasp_figures(
         unit = "mm" if all(slides) else "deg"
         figures[title.lower()] = line_figure(
             _joints(grasp, indices, names, slides, measured),
-            title=title,
+            title=title + _dotted(measured, "joints"),
             y_label=unit,
             **common,  # type: ignore[arg-type]
         )
     figures["torques"] = line_figure(
         _torques(task, grasp, measured),
-        title="Torques of the hand's joints while holding",
+        title="Torques of the hand's joints while holding" + _dotted(measured, "torques"),
         y_label="N m",
         **common,  # type: ignore[arg-type]
     )
@@ -62,9 +62,9 @@ def _forces(timeline: Timeline, measured: Measured | None) -> list[Line]:
         wanted = [sum(float(c.wanted[2]) for c in state.contacts if (c.finger or "palm") == name) for state in states]
         lines.append(Line(name, times, [0.0, 0.0, *held], colour=k))
         if measured is not None and name in measured.forces:
-            lines.append(Line(f"{name} measured", measured.times, measured.forces[name], "dotted", k))
-        elif measured is None and len(names) <= 4:
-            lines.append(Line(f"{name} needed", timeline.times, wanted, "dotted", k))
+            lines.append(Line("", measured.times, measured.forces[name], "dotted", k))
+        elif measured is None:
+            lines.append(Line("", timeline.times, wanted, "dotted", k))
     return lines
 
 
@@ -76,7 +76,7 @@ def _joints(
         factor = 1e3 if linear else 180.0 / np.pi
         lines.append(Line(name, grasp.trajectory.times, factor * grasp.trajectory.q[:, i], colour=k))
         if measured is not None and name in measured.joints:
-            lines.append(Line(f"{name} measured", measured.times, factor * measured.joints[name], "dotted", k))
+            lines.append(Line("", measured.times, factor * measured.joints[name], "dotted", k))
     return lines
 
 
@@ -87,8 +87,14 @@ def _torques(task: Task, grasp: PlannedGrasp, measured: Measured | None) -> list
         name = task.assembly.robot.joint_names[i]
         lines.append(Line(name, times, [float(state.torques[i]) for state in grasp.states], colour=k))
         if measured is not None and name in measured.torques:
-            lines.append(Line(f"{name} measured", measured.times, measured.torques[name], "dotted", k))
+            lines.append(Line("", measured.times, measured.torques[name], "dotted", k))
     return lines
+
+
+def _dotted(measured: Measured | None, what: str, otherwise: str = "") -> str:
+    """What the dotted lines of a plot are, for its title: they have the colours of the solid ones beside them."""
+    meaning = otherwise if measured is None else "measured" if getattr(measured, what) else ""
+    return f" (dotted: {meaning})" if meaning else ""
 
 
 def _slides(task: Task, name: str) -> bool:

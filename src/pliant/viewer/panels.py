@@ -18,7 +18,6 @@ from pliant.viewer.surface import ColourBy
 from pliant.viewer.task_panel import TaskPanel
 from pliant.viewer.words import (
     CONTACT_HEADER,
-    REJECTION_HEADER,
     contact_rows,
     grasp_title,
     number_rows,
@@ -59,8 +58,6 @@ class Panels:
         self.session, self.gui = session, session.tab.gui
         self._slow_at = 0.0
         self._quiet = False
-        self.gui.main_panel.dock_right()
-        self.gui.main_panel.set_width(400)
         self.summary = self.gui.add_html("")
         self._timeline()
         tabs = self.gui.add_tab_group()
@@ -184,11 +181,14 @@ class Panels:
         return [f"#{r.number}: {r.stage.value}: {r.reason}" for r in self._chosen()][:400]
 
     def _fill_rejected(self) -> None:
-        rows = rejection_rows(self._chosen()[:400])
+        rows = [
+            (number, f"{stage}: {reason}" + (f" ({detail})" if detail else ""), margin)
+            for number, stage, reason, margin, detail in rejection_rows(self._chosen()[:400])
+        ]
         more = len(self._chosen()) - len(rows)
         self._rejected_table.content = (
             f'{STYLE}<div class="pliant-page"><div class="pliant-text">{len(self._chosen())} rejected</div>'
-            f'<div class="pliant-scroll">{table(REJECTION_HEADER, rows)}</div>'
+            f'<div class="pliant-scroll">{table(("hypothesis", "why it fell", "short by"), rows)}</div>'
             + (f'<div class="pliant-text">and {more} more</div>' if more > 0 else "")
             + "</div>"
         )
@@ -259,8 +259,10 @@ class Panels:
         figures = grasp_figures(session.task, grasp, session.measured, cursor=moment.time)
         self.plots.content = "".join(f'<div style="padding:0 8px">{svg}</div>' for svg in figures.values())
         if moment.state is not None:
-            rows = contact_rows(moment.state, moment.share)
-            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(CONTACT_HEADER, rows)}</div>'
+            # One column per contact: the panel is narrow, and fingers are fewer than quantities.
+            first, *rest = zip(CONTACT_HEADER, *contact_rows(moment.state, moment.share), strict=True)
+            header = [first[0], *(link.replace("_", " ") for link in first[1:])]
+            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(header, rest)}</div>'
         else:
             self.contacts.content = f'{STYLE}<div class="pliant-page pliant-text">Nothing touches yet.</div>'
         if session.task.assembly.hand is not None and session.task.assembly.hand.tactile:

@@ -46,6 +46,8 @@ class Session:
         self.player = Player(self._play_to)
         with tab.atomic():
             self.panels = Panels(self)
+        if hasattr(tab, "camera"):
+            tab.camera.on_update(self._camera_moved)
 
     # -- what is open --------------------------------------------------------------------------------------------
 
@@ -106,10 +108,15 @@ class Session:
             return
         eye, target = default_camera(self.task)
         if narrow:
-            away = 1.7 * (eye - target)
+            away = 2.1 * (eye - target)
             target = target - [0.0, 0.0, 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW)]
             eye = target + away
         camera.position, camera.look_at = eye, target
+
+    def _camera_moved(self, camera: Any) -> None:
+        """A page starts, and resets its view, with the camera for wide windows; a narrow one is aimed again."""
+        if self.task is not None and np.allclose(camera.position, default_camera(self.task)[0], atol=1e-4):
+            self.aim()
 
     # -- what the page does --------------------------------------------------------------------------------------
 
@@ -150,7 +157,8 @@ class Session:
         with self.changing() as stage:
             plan = self.plan
             assert plan is not None
-            wanted = set(numbers)
+            # Not at the grasp that is shown: two hands in one place only flicker.
+            wanted = set(numbers) - ({stage.grasp.hypothesis.number} if stage.grasp is not None else set())
             fingers = {g.hypothesis.number: g.grasp.q for g in plan.grasps}
             chosen = [h for h in plan.hypotheses if h.number in wanted]
             stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
