@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 NARROW = 640
-"""Below this width of the scene [pixels] the panel lies over it instead of beside it."""
+"""Below this width [pixels] a scene that is higher than wide has the panel over it instead of beside it."""
 
 
 class Session:
@@ -103,7 +103,7 @@ class Session:
         camera = getattr(self.tab, "camera", None)
         if camera is None or self.task is None:
             return
-        narrow = camera.image_width < NARROW
+        narrow = camera.image_width < NARROW and camera.image_height > 1.3 * camera.image_width
         if not (narrow or everyone):
             return
         eye, target = default_camera(self.task)
