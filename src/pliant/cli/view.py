@@ -30,6 +30,7 @@ def view(
 
         pliant view my_task.yaml --port 9000 --no-browser
     """
+    import contextlib
     import webbrowser
 
     from pliant.files import load_plan, read_task, shipped_task, shipped_tasks
@@ -39,7 +40,7 @@ def view(
     plan = load_plan(file) if is_plan else None
     task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
     measured = measured_run(run, plan) if run is not None and plan is not None else None
-    with Viewer(host=host, port=port, jobs=jobs) as viewer:
+    with Viewer(host=host, port=port, jobs=jobs) as viewer, contextlib.suppress(KeyboardInterrupt):
         print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
         if browser:
             webbrowser.open(viewer.address)
