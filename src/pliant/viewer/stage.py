@@ -79,9 +79,6 @@ class Stage:
 
     def _set_scene(self) -> None:
         self.scene.set_up_direction("+z")
-        # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card.
-        self.scene.configure_environment_map(None)
-        self.scene.configure_default_lights(enabled=False)
         self.scene.add_light_hemisphere(
             "/lights/sky", sky_color=(255, 255, 255), ground_color=(190, 185, 178), intensity=1.9
         )
