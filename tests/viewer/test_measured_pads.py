@@ -85,5 +85,5 @@ def test_page_and_report_show_measured_pads_along_the_timeline(plan: Plan, measu
     assert len({planned, first, later}) == 3
     text = _pads(plan.task, Timeline(plan.grasps[0]), measured)
     assert "and what they felt" in text
-    assert text.count("<img") == 4
+    assert text.count("<img") == 3
     assert "and what they felt" not in _pads(plan.task, Timeline(plan.grasps[0]), None)

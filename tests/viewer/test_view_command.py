@@ -50,7 +50,8 @@ def test_opening_a_plan_loads_no_solver_and_no_simulator(plan: Plan, tmp_path: P
     """Half of the start was once spent on packages that only planning needs."""
     file = save_plan(plan, tmp_path / "ring.plan")
     code = (
-        "import sys\nfrom pliant.files import load_plan, shipped_tasks\nshipped_tasks()\nfrom pliant.viewer import Session, Viewer\n"
+        "import sys\nfrom pliant.files import load_plan, shipped_tasks\n"
+        "from pliant.viewer import Viewer\nshipped_tasks()\n"
         f"plan = load_plan({str(file)!r})\nviewer = Viewer(port=0)\n"
         "print(*(set(sys.modules) & {'numba', 'clarabel', 'scipy.optimize', 'mujoco', 'ompl', 'ray', 'matplotlib'}))\n"
         "viewer.close()"

@@ -40,7 +40,7 @@ def test_the_report_opens_from_disk_without_any_request(
     assert strangers == []
     assert eye.complaints == []
     assert eye.page.locator("table").count() >= 5
-    assert eye.page.locator("figure img").count() == 3
+    assert eye.page.locator("figure img").count() == 6  # stills, and pads at three moments
     assert eye.page.locator("svg.plot").count() == 4
     assert f"{plan.grasps[0].largest_force:.2f} N" in eye.page.locator("body").inner_text()
     # The film stops on a press of the space bar; then it can be looked at.

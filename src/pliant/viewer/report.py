@@ -160,9 +160,9 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
 
 
 def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
-    """The tactile arrays along the operation: when half squeezed, held, halfway and at the end, all in one scale."""
+    """The tactile arrays along the operation: when half squeezed, held and at the end, all in one scale."""
     held = float(timeline.times[0])
-    times = [0.5 * (timeline.touch + held), held, 0.5 * (held + timeline.duration), timeline.duration]
+    times = [0.5 * (timeline.touch + held), held, timeline.duration]
     moments = [timeline.at(time) for time in times]
     felt = [felt_pressures(task, moment) for moment in moments]
     felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []
