@@ -17,12 +17,12 @@ from pliant.viewer.pad_image import pressure_image
 __all__ = ["run_figures", "write_run_plots"]
 
 
-def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 8) -> Mapping[str, str]:
+def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 7) -> Mapping[str, str]:
     """SVG texts by name: ``forces``, ``joints``, ``torques``, ``points``.
 
     Args:
         limit: the permitted force [N], drawn as a line where forces come anywhere near it.
-        largest_joints: only the joints that bear or move most are drawn.
+        largest_joints: only the joints that bear or move most are drawn; as many as there are colours.
     """
     t = log["time"] - (log["time"][0] if len(log) else 0.0)
     bands = _bands(log, t)
