@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from made_states import GRAVITY, contact_torques, pad_surface, planned_contact
 from pliant.contact import ContactState, ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.grasp import Contact, ContactSet, ForceSolver
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
@@ -18,16 +19,14 @@ from pliant.planner import (
     HeldState,
     Hypothesis,
     Phase,
-    PlannedContact,
     PlannedGrasp,
     Task,
     Trajectory,
     Wish,
 )
-from pliant.robot import PALM_FRAME, Assembly, Pad, load_assembly, pad_mesh, tip_frame
+from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 from pliant.servo import InverseKinematics
 
-GRAVITY = 9.81
 TABLE = 0.4
 PLACE = (0.95, 0.0)
 
@@ -172,7 +171,7 @@ def make_plan(
             way.append((Phase.MOVE, arm(shift * T_lifted, way[-1][1])))
             held.append((len(way) - 1, shift * T_lifted * T_world_palm.inverse()))
     trajectory = _timed(task, way, dict(held), state)
-    states = tuple(_held(task, assembly, pads, state, wanted, trajectory, i, shift, weight) for i, shift in held)
+    states = tuple(_held(task, state, wanted, trajectory, i, shift, weight) for i, shift in held)
     hypothesis = Hypothesis(
         0, task.T_world_object.actInv(T_world_palm), name, tuple(f.name for f in fingers), "by hand"
     )
@@ -207,20 +206,6 @@ def prepared(body: Body) -> PreparedObject:
             body.mesh, young=m.young, poisson=m.poisson, wall=body.liquid.wall, contents=body.liquid
         )
     return PreparedObject.of(body.mesh, young=m.young, poisson=m.poisson, model="halfspace")
-
-
-def pad_surface(assembly: Assembly, pad: Pad, body: Body) -> PadSurface:
-    """The contact model of a pad."""
-    found = pad_mesh(assembly.robot.urdf, pad)
-    young = np.inf if pad.young is None else pad.young
-    return PadSurface.of(
-        found.mesh,
-        name=pad.link,
-        young=young,
-        poisson=pad.poisson,
-        pad_faces=found.faces,
-        friction=body.material.friction,
-    )
 
 
 def _first_zero(gap: object) -> float:
@@ -313,8 +298,6 @@ def _quaternion(T: pin.SE3) -> list[float]:
 
 def _held(
     task: Task,
-    assembly: Assembly,
-    pads: list[tuple[str, Pad, PadSurface]],
     state: ContactState,
     wanted: np.ndarray,
     trajectory: Trajectory,
@@ -322,47 +305,15 @@ def _held(
     shift: pin.SE3,
     weight: np.ndarray,
 ) -> HeldState:
-    robot = assembly.robot
-    fingers = {pad.link: finger for finger, pad, _ in pads}
-    limits = {pad.link: pad.max_force for _, pad, _ in pads}
     row = 2 * 11 + point  # the two stretches of the approach have twelve points each
     q = trajectory.q[row]
     T_world_object = shift * state.T_world_object
-    q_grasp_links = {r.pad: robot.pose(r.pad, q) for r in state.regions}
-    contacts = []
-    for region, want in zip(state.regions, wanted, strict=True):
-        T_contact = shift * region.T_world_contact
-        limit = min(limits[region.pad], task.body.limits.largest_force)
-        contacts.append(
-            PlannedContact(
-                region.pad,
-                fingers[region.pad],
-                region.patch,
-                T_world_object.actInv(T_contact),
-                q_grasp_links[region.pad].actInv(T_contact.translation),
-                np.array([*region.tangential_force, region.normal_force]),
-                want,
-                region.radius,
-                region.half_axes,
-                region.peak_pressure,
-                region.area,
-                region.depth,
-                np.diag(region.stiffness),
-                task.body.material.friction,
-                limit,
-                np.array([T_world_object.actInv(shift.act(p)) for p in region.p_world_cells]),
-                region.pressures,
-                region.cell_area,
-            )
-        )
+    contacts = [
+        planned_contact(task, region, q, T_world_object, want, shift)
+        for region, want in zip(state.regions, wanted, strict=True)
+    ]
     up = T_world_object.rotation.T @ np.array([0.0, 0.0, 1.0])
     centre = T_world_object.act(task.body.centre_of_mass(up))
-    torques = np.zeros(robot.dof)
-    for contact in contacts:
-        J = robot.jacobian(contact.link, q)
-        f = (T_world_object * contact.T_object_contact).rotation @ contact.force
-        arm = robot.pose(contact.link, q).rotation @ contact.p_link
-        torques += J[:3].T @ f + J[3:].T @ np.cross(arm, f)
     return HeldState(
         float(trajectory.times[row]),
         trajectory.phases[row],
@@ -372,7 +323,7 @@ def _held(
         centre,
         centre,
         np.concatenate([weight, np.zeros(3)]),
-        torques,
+        contact_torques(task, q, T_world_object, contacts),
         1.0 / 1.4,
         np.zeros((len(task.body.mesh.vertices), 3), dtype=np.float32),
         0.0,

@@ -12,8 +12,9 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 
-from pliant.contact import ContactState, PadSurface, PreparedObject, displacement, settle
-from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, make_shape
+from made_states import GRAVITY, held_state, pad_surface, pads_of, planned_contact, weight_load
+from pliant.contact import ContactState, PadSurface, PreparedObject, settle
+from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
 from pliant.planner import (
     Carrier,
     HeldState,
@@ -21,7 +22,6 @@ from pliant.planner import (
     MoveFrame,
     Phase,
     Plan,
-    PlannedContact,
     PlannedGrasp,
     PlanStatus,
     Rejection,
@@ -31,10 +31,9 @@ from pliant.planner import (
     Trajectory,
     Wish,
 )
-from pliant.robot import PALM_FRAME, Assembly, load_assembly, pad_mesh
+from pliant.robot import PALM_FRAME, Assembly, load_assembly
 from pliant.servo import InverseKinematics
 
-GRAVITY = 9.80665
 RADIUS = 0.025
 REACH = 0.052  # ball's centre in front of the palm
 LINKS = {"left": "left_finger", "right": "right_finger"}
@@ -86,7 +85,7 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
     thing = PreparedObject.of(
         task.body.mesh, young=task.body.material.young, poisson=task.body.material.poisson, model="halfspace"
     )
-    pads = [_pad(assembly, link, task.body.material.friction) for link in LINKS.values()]
+    pads = [pad_surface(assembly, pads_of(assembly)[link][1], task.body) for link in LINKS.values()]
     q_held = q_touch.copy()
     low, high = 1e-5, 3e-3  # squeeze until the normal force is a little above the smallest sufficient one
     wanted = task.body.mass * GRAVITY / (2 * task.body.material.friction)
@@ -160,80 +159,19 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
     )
 
 
-def _pad(assembly: Assembly, link: str, friction: float) -> PadSurface:
-    finger = next(f for f in assembly.hand.fingers if link in f.links)
-    pad = finger.pads[0]
-    sound = pad_mesh(assembly.robot.urdf, pad)
-    return PadSurface.of(
-        sound.mesh, name=link, young=pad.young, poisson=pad.poisson, pad_faces=sound.faces, friction=friction
-    )
-
-
-def _settled(task: Task, thing: PreparedObject, pads, q: np.ndarray, T_world_object: pin.SE3) -> ContactState:
+def _settled(
+    task: Task, thing: PreparedObject, pads: list[PadSurface], q: np.ndarray, T_world_object: pin.SE3
+) -> ContactState:
     poses = task.assembly.robot.poses([pad.name for pad in pads], q)
-    centre = _centre(task.body, T_world_object, task.body.mesh)
-    weight = np.array([0.0, 0.0, -task.body.mass * GRAVITY])
-    load = np.concatenate([weight, np.cross(centre - T_world_object.translation, weight)])
-    return settle(thing, pads, poses, T_world_object, load=load)
-
-
-def _centre(body: Body, T_world_object: pin.SE3, mesh: Mesh) -> np.ndarray:
-    up = T_world_object.rotation.T @ [0.0, 0.0, 1.0]
-    return T_world_object.act(body.deformed(mesh.vertices).centre_of_mass(up))
+    return settle(thing, pads, poses, T_world_object, load=weight_load(task.body, T_world_object))
 
 
 def _state(task: Task, thing: PreparedObject, pads, q, T_world_object: pin.SE3, time: float, phase: Phase) -> HeldState:
-    robot, body = task.assembly.robot, task.body
     settled = _settled(task, thing, pads, q, T_world_object)
-    T = settled.T_world_object
-    moved = displacement(thing, settled).astype(np.float32)
-    contacts, torques = [], robot.gravity_torques(q)
-    half = body.mass * GRAVITY / 2
+    half = task.body.mass * GRAVITY / 2
+    contacts = []
     for region in settled.regions:
-        T_world_link = robot.pose(region.pad, q)
-        axes = region.T_world_contact.rotation
-        up = axes.T @ [0.0, 0.0, half]
-        J = robot.jacobian(region.pad, q)
-        arm = region.centre - T_world_link.translation
-        torques = torques + J[:3].T @ region.force + J[3:].T @ np.cross(arm, region.force)
-        contacts.append(
-            PlannedContact(
-                link=region.pad,
-                finger=next(name for name, link in LINKS.items() if link == region.pad),
-                patch=region.patch,
-                T_object_contact=T.actInv(region.T_world_contact),
-                p_link=T_world_link.actInv(region.centre),
-                force=np.array([*region.tangential_force, region.normal_force]),
-                wanted=np.array([up[0], up[1], half / body.material.friction]),
-                radius=region.radius,
-                half_axes=region.half_axes,
-                peak_pressure=region.peak_pressure,
-                area=region.area,
-                depth=region.depth,
-                stiffness=np.diag(region.stiffness).copy(),
-                friction=body.material.friction,
-                max_force=15.0,
-                p_object_cells=np.array([T.actInv(p) for p in region.p_world_cells]),
-                pressures=region.pressures,
-                cell_area=region.cell_area,
-            )
-        )
-    deformed = Mesh(body.mesh.vertices + moved, body.mesh.faces)
-    centre = _centre(body, T, deformed)
-    up = T.rotation.T @ [0.0, 0.0, 1.0]
-    liquid = body.deformed(deformed.vertices).liquid_at(up)
-    return HeldState(
-        time=time,
-        phase=phase,
-        q=q,
-        T_world_object=T,
-        contacts=tuple(contacts),
-        centre_of_mass=centre,
-        centre_at_rest=_centre(body, T, body.mesh),
-        load=np.array([0.0, 0.0, -body.mass * GRAVITY, 0.0, 0.0, 0.0]),
-        torques=torques,
-        friction_usage=max(float(np.hypot(*c.force[:2]) / (c.friction * c.force[2])) for c in contacts),
-        displacement=moved,
-        volume_change=0.0,
-        liquid_level=None if liquid is None else float(T.translation[2] + liquid.level),
-    )
+        up = region.T_world_contact.rotation.T @ [0.0, 0.0, half]
+        wanted = np.array([up[0], up[1], half / task.body.material.friction])
+        contacts.append(planned_contact(task, region, q, settled.T_world_object, wanted))
+    return held_state(task, thing, settled, contacts, q, time, phase)

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made, pad_surface
+from handmade_plans import MadeTask, made
+from made_states import pad_surface
 from pliant.contact import PreparedObject, settle
 from pliant.control import (
     ContactKinematics,

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from pliant.planner.advice import advice
 from pliant.planner.choice import ranked
-from pliant.planner.plan import Rejection, StableGrasp, Stage
+from pliant.planner.results import Rejection, StableGrasp, Stage
 
 
 def grasp(number, force, spread=1.0, path=1.0):

@@ -13,23 +13,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.contact import (
-    ContactState,
-    ContactStatus,
-    PadSurface,
-    PreparedObject,
-    displacement,
-    first_touch,
-    settle,
-    volume_change,
-)
+from made_states import held_state, pad_surface, planned_contact, weight_load
+from pliant.contact import ContactState, ContactStatus, PreparedObject, first_touch, settle, volume_change
 from pliant.files import shipped_task
 from pliant.planner import (
     HeldState,
     Hypothesis,
     Phase,
     Plan,
-    PlannedContact,
     PlannedGrasp,
     PlanStatus,
     Rejection,
@@ -39,7 +30,7 @@ from pliant.planner import (
     Trajectory,
     make_hypotheses,
 )
-from pliant.robot import PALM_FRAME, Finger, Pad, pad_mesh
+from pliant.robot import PALM_FRAME
 from pliant.servo import InverseKinematics
 
 Floats = NDArray[np.float64]
@@ -67,20 +58,9 @@ class _Hand:
         material = task.body.material
         self.thing = PreparedObject.of(task.body.mesh, young=material.young, poisson=material.poisson)
         self.fingers = task.assembly.hand.fingers
-        self.pads: list[tuple[Finger, Pad, PadSurface]] = []
-        for finger in self.fingers:
-            for pad in finger.pads:
-                found = pad_mesh(self.robot.urdf, pad)
-                young = np.inf if pad.young is None else pad.young
-                surface = PadSurface.of(
-                    found.mesh,
-                    name=pad.link,
-                    young=young,
-                    poisson=pad.poisson,
-                    pad_faces=found.faces,
-                    friction=material.friction,
-                )
-                self.pads.append((finger, pad, surface))
+        self.pads = [
+            (finger, pad, pad_surface(task.assembly, pad, task.body)) for finger in self.fingers for pad in finger.pads
+        ]
         self.ik = InverseKinematics(self.robot, PALM_FRAME)
 
     def joints(self, q: Floats, closed: Sequence[float]) -> Floats:
@@ -114,68 +94,23 @@ class _Hand:
 
     def hold(self, q: Floats, T_world_object: pin.SE3) -> ContactState:
         """The ring settled between the pads."""
-        weight = 9.80665 * self.task.body.mass
-        centre = T_world_object.rotation @ self.task.body.centre_of_mass()
-        load = np.concatenate([[0, 0, -weight], np.cross(centre, [0, 0, -weight])])
+        load = weight_load(self.task.body, T_world_object)
         poses = self.robot.poses([pad.link for _, pad, _ in self.pads], q)
         return settle(self.thing, [s for _, _, s in self.pads], poses, T_world_object, load=load)
 
-    def contact(self, state: ContactState, k: int, q: Floats) -> PlannedContact:
-        region = state.regions[k]
-        finger, pad, _ = next(entry for entry in self.pads if entry[1].link == region.pad)
-        T = state.T_world_object
-        force = np.array([*region.tangential_force, region.normal_force])
-        limit = min(pad.max_force, self.task.body.limits.largest_force)
-        return PlannedContact(
-            link=pad.link,
-            finger=finger.name,
-            patch=region.patch,
-            T_object_contact=T.actInv(region.T_world_contact),
-            p_link=self.robot.pose(pad.link, q).actInv(region.centre),
-            force=force,
-            wanted=0.85 * force,
-            radius=region.radius,
-            half_axes=np.asarray(region.half_axes),
-            peak_pressure=region.peak_pressure,
-            area=region.area,
-            depth=region.depth,
-            stiffness=np.asarray(region.stiffness).diagonal() if np.ndim(region.stiffness) == 2 else region.stiffness,
-            friction=self.task.body.material.friction,
-            max_force=limit,
-            p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,
-            pressures=region.pressures,
-            cell_area=region.cell_area,
-        )
-
     def held(self, q: Floats, T_start: pin.SE3, phase: Phase, time: float) -> HeldState:
+        """The same as a plan holds it; what is needed is put at 85 % of what is there."""
         state = self.hold(q, T_start)
         assert state.status is ContactStatus.SETTLED, state.status
-        moved = displacement(self.thing, state)
-        T = state.T_world_object
-        body, weight = self.task.body, 9.80665 * self.task.body.mass
-        centre = T.act(body.deformed(body.mesh.vertices + moved).centre_of_mass())
-        contacts = tuple(self.contact(state, k, q) for k, r in enumerate(state.regions) if r.normal_force > 0.1)
-        torques = self.robot.gravity_torques(q)
-        for contact in contacts:
-            J = self.robot.jacobian(contact.link, q)
-            arm = self.robot.pose(contact.link, q).rotation @ contact.p_link
-            f = (T * contact.T_object_contact).rotation @ contact.force
-            torques = torques + J.T @ np.concatenate([f, np.cross(arm, f)])
-        usage = max(np.hypot(*c.force[:2]) / (c.friction * c.force[2]) for c in contacts)
-        return HeldState(
-            time,
-            phase,
-            q,
-            T,
-            contacts,
-            centre,
-            T.act(body.centre_of_mass()),
-            np.array([0, 0, -weight, 0, 0, 0]),
-            torques,
-            float(min(usage, 1.0)),
-            moved.astype(np.float32),
-            volume_change(self.thing, state),
-        )
+        contacts = [
+            planned_contact(
+                self.task, r, q, state.T_world_object, 0.85 * np.array([*r.tangential_force, r.normal_force])
+            )
+            for r in state.regions
+            if r.normal_force > 0.1
+        ]
+        change = volume_change(self.thing, state)
+        return held_state(self.task, self.thing, state, contacts, q, time, phase, volume_change=change)
 
 
 def _raised(T: pin.SE3, height: float) -> Floats:

@@ -15,7 +15,7 @@ import pytest
 from pliant.cli import run
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
-from pliant.viewer import Viewer
+from pliant.viewer import Session, Viewer
 
 
 @pytest.mark.slow
@@ -46,14 +46,30 @@ def test_a_missing_file_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_opening_a_plan_loads_no_solver_and_no_simulator(plan: Plan, tmp_path: Path) -> None:
+    """Half of the start was once spent on packages that only planning needs."""
+    file = save_plan(plan, tmp_path / "ring.plan")
+    code = (
+        "import sys\nfrom pliant.files import load_plan, shipped_tasks\n"
+        "from pliant.viewer import Viewer\nshipped_tasks()\n"
+        f"plan = load_plan({str(file)!r})\nviewer = Viewer(port=0)\n"
+        "print(*(set(sys.modules) & {'numba', 'clarabel', 'scipy.optimize', 'mujoco', 'ompl', 'ray', 'matplotlib'}))\n"
+        "viewer.close()"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert answer.stdout.strip() == ""
+
+
 @pytest.mark.performance
 def test_a_plan_is_on_the_page_within_two_seconds_of_cpu(plan: Plan, tmp_path: Path) -> None:
-    """Reading, preparing and sending; of the three seconds to the first picture the browser has the third."""
+    """Reading, preparing, and what a tab is sent; of the three seconds to the first picture the browser has one."""
     file = save_plan(plan, tmp_path / "ring.plan")
     spent = []
     for _ in range(2):
         start = time.process_time()
         with Viewer(port=0) as viewer:
             viewer.open_plan(load_plan(file))
+            assert viewer.opened is not None
+            Session(viewer, viewer.server).open(viewer.opened)
             spent.append(time.process_time() - start)
     assert min(spent) < 2.0

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import viser
 from browser_eye import Eye, differing
 
 from pliant.errors import InputError
 from pliant.files import shipped_task
 from pliant.planner import Plan, Task
-from pliant.viewer import Viewer
-from pliant.viewer.stage import default_camera
+from pliant.viewer import Session, Viewer
+from pliant.viewer.look import default_camera
+from pliant.viewer.opened import Opened
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = 1060, 560
@@ -59,9 +57,15 @@ def eye(browser: Any, viewer: Viewer) -> Iterator[Eye]:
 
 
 @pytest.fixture
-def fresh(viewer: Viewer, eye: Eye, plan: Plan) -> Eye:
+def session(viewer: Viewer, eye: Eye) -> Session:
+    """The server's side of the page."""
+    (session,) = viewer.sessions
+    return session
+
+
+@pytest.fixture
+def fresh(viewer: Viewer, session: Session, eye: Eye, plan: Plan) -> Eye:
     """The page as it opens, whatever the test before did."""
-    viewer.player.pause()
     viewer.open_plan(plan)
     eye.wait("largest_force", f"{plan.grasps[0].grasp.largest_force:.2f}")
     return eye
@@ -73,15 +77,14 @@ def canvas(eye: Eye) -> tuple[int, int, int, int]:
 
 
 def test_the_object_is_drawn_where_it_is_and_nothing_is_asked_of_other_machines(
-    fresh: Eye, viewer: Viewer, plan: Plan
+    fresh: Eye, viewer: Viewer, session: Session, plan: Plan
 ) -> None:
     eye = fresh
-    assert viewer.stage is not None
     shown = eye.picture()
-    with viewer.changing() as stage:
+    with session.changing() as stage:
         stage.object.visible = False
     hidden = eye.picture_unlike(shown, 60, box=canvas(eye))
-    with viewer.changing() as stage:
+    with session.changing() as stage:
         stage.object.visible = True
     # A point of the ring that faces the camera, on the ring's outer equator.
     camera = default_camera(plan.task)
@@ -111,26 +114,26 @@ def test_scrubbing_changes_the_picture_and_the_numbers(fresh: Eye, plan: Plan) -
     assert float(eye.value("height").split()[0]) > 450.0  # lifted by 50 mm from 415
 
 
-def test_playing_goes_on_by_itself_and_pausing_stops_it(fresh: Eye, viewer: Viewer) -> None:
+def test_playing_goes_on_by_itself_and_pausing_stops_it(fresh: Eye, session: Session) -> None:
     eye = fresh
-    start = viewer.player.time
+    start = session.player.time
     eye.page.get_by_role("button", name="play").click()
     eye.page.wait_for_function(
         "start => parseFloat(document.querySelector('[data-pliant=time]').innerText) > start + 0.3", arg=start
     )
     eye.page.get_by_role("button", name="pause").click()
     eye.page.wait_for_timeout(200)
-    assert not viewer.player.playing
+    assert not session.player.playing
 
 
-def test_clicking_a_hypothesis_changes_the_hand(fresh: Eye, viewer: Viewer, plan: Plan) -> None:
+def test_clicking_a_hypothesis_changes_the_hand(fresh: Eye, session: Session, plan: Plan) -> None:
     eye = fresh
     eye.page.get_by_role("tab", name="Hypotheses").click()
     before = eye.picture()
     eye.page.get_by_role("button", name="2: ").click()
     eye.wait("largest_force", f"{plan.grasps[1].grasp.largest_force:.2f}")
     after = eye.picture_unlike(before, 500, box=canvas(eye))
-    assert viewer.rank == 1
+    assert session.rank == 1
     eye.page.get_by_role("button", name="kept").click()
     eye.picture_unlike(after, 300, box=canvas(eye))
 
@@ -147,21 +150,21 @@ def test_rejected_hypotheses_are_listed_by_stage_with_their_reasons(fresh: Eye, 
     assert page.locator("td", has_text="slips").count() == sum(r.reason == "slips" for r in expected)
 
 
-def test_colouring_by_pressure_shows_the_patch_at_the_contact(fresh: Eye, viewer: Viewer, plan: Plan) -> None:
+def test_colouring_by_pressure_shows_the_patch_at_the_contact(fresh: Eye, session: Session, plan: Plan) -> None:
     eye = fresh
     eye.page.get_by_role("tab", name="Look").click()
     eye.page.get_by_label("Colour by").first.click()
     eye.page.get_by_role("option", name="pressure").click()
     eye.page.get_by_text("contact pressure [kPa]").wait_for()
-    viewer.restyle(forces=False, cones=False, centres=False)
-    with viewer.changing() as stage:
+    session.restyle(forces=False, cones=False, centres=False)
+    with session.changing() as stage:
         for handle in (*stage._hand, *stage._arm):
             handle.visible = False
     picture = eye.picture()
-    with viewer.changing() as stage:
+    with session.changing() as stage:
         for handle in (*stage._hand, *stage._arm):
             handle.visible = True
-    viewer.restyle(forces=True, cones=True, centres=True)
+    session.restyle(forces=True, cones=True, centres=True)
     camera = default_camera(plan.task)
     state = plan.grasps[0].grasp
     facing = [
@@ -209,79 +212,40 @@ def test_planning_from_the_page_ends_in_a_new_result_and_a_failure_is_shown(
     assert download.value.path().read_bytes()[:2] == b"PK"
 
 
-def test_a_second_narrow_tab_shows_the_same_moment_and_does_not_overflow(
-    browser: Any, fresh: Eye, viewer: Viewer
-) -> None:
-    eye = Eye.on(browser, 400, 720)
-    eye.page.goto(viewer.address)
-    eye.page.locator("canvas").first.wait_for()
-    eye.wait("phase", "squeeze")
-    assert eye.page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert len(viewer.server.get_clients()) == 2
-    thumb = fresh.page.get_by_role("slider").first
-    thumb.focus()
-    thumb.press("Home")
-    for tab in (fresh, eye):
-        tab.wait("time", "0.00 s")
-    assert eye.complaints == []
-    eye.page.close()
-
-
-def test_twenty_reconnects_leave_nothing_behind(fresh: Eye, viewer: Viewer) -> None:
-    """Twenty more tabs connect, receive the whole scene and go; files, threads and clients are as before."""
-    connect = """([address, version]) => new Promise((done, failed) => {
-        const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v' + version]);
-        socket.binaryType = 'arraybuffer';
-        socket.onmessage = message => { socket.close(); done(message.data.byteLength); };
-        socket.onerror = () => failed('refused');
-    })"""
-    here = [viewer.address, viser.__version__]
-
-    def standing() -> tuple[int, int, int]:
-        fresh.page.wait_for_timeout(500)
-        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), len(viewer.server.get_clients())
-
-    fresh.page.evaluate(connect, here)
-    files, threads, clients = standing()
-    for _ in range(20):
-        assert fresh.page.evaluate(connect, here) > 0
-    after = standing()
-    assert after[0] <= files + 1
-    assert after[1] <= threads + 2  # the pool of the server's callbacks may still grow to its bound
-    assert after[2] == clients == 1
-
-
-def test_a_task_without_a_plan_opens_and_shows_its_values(viewer: Viewer, plan: Plan) -> None:
+def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
     """Without a browser: a vessel with liquid, no timeline, and the page's fields say what the file says."""
     task = shipped_task("bottle")
-    viewer.open_task(task)
-    panel = viewer.panels.task
-    assert not viewer.panels.slider.visible
-    again = panel.read()
-    assert again.body.material == task.body.material
-    assert again.body.limits == task.body.limits
-    assert again.wish == task.wish
-    assert again.options == task.options
-    assert again.body.mass == pytest.approx(task.body.mass)
-    for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
-        task = shipped_task(other)
-        viewer.open_task(task)
+    with Viewer(port=0) as viewer:
+        session = Session(viewer, viewer.server)
+        session.open(Opened(task))
+        panel = session.panels.task
+        assert not session.panels.slider.visible
         again = panel.read()
-        assert (again.body.material, again.body.limits, again.wish, again.options) == (
-            task.body.material,
-            task.body.limits,
-            task.wish,
-            task.options,
-        )
-        assert again.assembly.name == task.assembly.name
-    viewer.open_plan(plan)
-    assert viewer.panels.slider.visible
+        assert again.body.material == task.body.material
+        assert again.body.limits == task.body.limits
+        assert again.wish == task.wish
+        assert again.options == task.options
+        assert again.body.mass == pytest.approx(task.body.mass)
+        for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
+            task = shipped_task(other)
+            session.open(Opened(task))
+            again = panel.read()
+            assert (again.body.material, again.body.limits, again.wish, again.options) == (
+                task.body.material,
+                task.body.limits,
+                task.wish,
+                task.options,
+            )
+            assert again.assembly.name == task.assembly.name
+        session.open(Opened(plan.task, plan))
+        assert session.panels.slider.visible
 
 
-def test_a_broken_task_is_explained(viewer: Viewer, plan: Plan) -> None:
+def test_a_broken_task_is_explained(plan: Plan) -> None:
     """Without a browser: the panel's task is checked like any task file."""
-    viewer.open_plan(plan)
-    viewer.panels.task._inputs["object", "material", "poisson"].value = 0.7
-    with pytest.raises(InputError, match="poisson"):
-        viewer.panels.task.read()
-    viewer.open_plan(plan)
+    with Viewer(port=0) as viewer:
+        session = Session(viewer, viewer.server)
+        session.open(Opened(plan.task, plan))
+        session.panels.task._inputs["object", "material", "poisson"].value = 0.7
+        with pytest.raises(InputError, match="poisson"):
+            session.panels.task.read()

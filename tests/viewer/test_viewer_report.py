@@ -40,7 +40,7 @@ def test_the_report_opens_from_disk_without_any_request(
     assert strangers == []
     assert eye.complaints == []
     assert eye.page.locator("table").count() >= 5
-    assert eye.page.locator("figure img").count() == 3
+    assert eye.page.locator("figure img").count() == 6  # stills, and pads at three moments
     assert eye.page.locator("svg.plot").count() == 4
     assert f"{plan.grasps[0].largest_force:.2f} N" in eye.page.locator("body").inner_text()
     # The film stops on a press of the space bar; then it can be looked at.
@@ -96,15 +96,17 @@ def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path)
     np.testing.assert_allclose(measured.forces["thumb"], 0.5 * np.arange(11))  # both regions of the thumb
     np.testing.assert_allclose(measured.joints[joints[0]], 0.01 * np.arange(11))
     assert measured.torques == {}  # nothing was measured
-    assert "thumb measured" in grasp_figures(plan.task, plan.grasps[0], measured)["forces"]
+    assert "(dotted: measured)" in grasp_figures(plan.task, plan.grasps[0], measured)["forces"]
 
 
 def test_measured_curves_are_drawn_beside_the_planned_ones(plan: Plan) -> None:
     times = np.linspace(0.0, 8.0, 50)
     joint = plan.task.assembly.robot.joint_names[-1]
     measured = Measured(times, {"thumb": np.full(50, 1.5)}, {joint: np.zeros(50)}, {joint: np.full(50, 0.02)})
+    alone = grasp_figures(plan.task, plan.grasps[0])
     figures = grasp_figures(plan.task, plan.grasps[0], measured)
-    assert "thumb measured" in figures["forces"]
-    assert f"{joint} measured" in figures["hand joints"]
-    assert f"{joint} measured" in figures["torques"]
-    assert "measured" not in figures["arm joints"]
+    for name, more in (("hand joints", 1), ("torques", 1), ("arm joints", 0)):
+        assert figures[name].count("<polyline") == alone[name].count("<polyline") + more
+    assert "(dotted: needed)" in alone["forces"] and "(dotted: measured)" in figures["forces"]
+    assert figures["forces"].count("<polyline") == len(plan.grasps[0].hypothesis.fingers) + 1
+    assert "(dotted" not in alone["torques"]

@@ -12,13 +12,14 @@ import trimesh
 from made_plans import ball_plan
 from pliant.objects import Body, Liquid, Material, Mesh, make_shape, mesh_volume
 from pliant.planner import Phase, Plan
-from pliant.viewer import ColourBy, Drawable, ObjectSurface, Timeline, Viewer, look_at, render
+from pliant.viewer import ColourBy, Drawable, ObjectSurface, Session, Timeline, Viewer, look_at, render
 from pliant.viewer.colours import CATEGORIES, linear_light, oklab, scale_colours
 from pliant.viewer.felt import felt_pressures
-from pliant.viewer.figures import Line, line_figure, round_steps
+from pliant.viewer.figures import round_steps
 from pliant.viewer.glb import glb_bytes
 from pliant.viewer.hand_shape import creased, ghost_mesh
 from pliant.viewer.markers import arrow_scale, cone_mesh, force_arrows, liquid_at, liquid_face
+from pliant.viewer.opened import Opened
 from pliant.viewer.surface import refine_near
 
 # Viénot, Brettel and Mollon (1999): what eyes without red or without green cones see, in linear light.
@@ -172,12 +173,13 @@ def test_the_liquid_of_a_plan_stands_at_the_plans_level_on_the_page() -> None:
         assert state.liquid_level is not None
         assert face.vertices[face.faces.ravel(), 2] == pytest.approx(state.liquid_level, abs=1e-6)
     with Viewer(port=0) as viewer:
-        viewer.open_plan(plan)
+        session = Session(viewer, viewer.server)
+        session.open(Opened(plan.task, plan))
         for time in (0.0, 0.5 * timeline.duration, timeline.duration):
-            viewer.show_time(time)
-            assert viewer.player.time == time
-        assert viewer.stage is not None
-        assert viewer.stage._liquid is not None
+            session.show_time(time)
+            assert session.player.time == time
+        assert session.stage is not None
+        assert session.stage._liquid is not None
 
 
 def test_what_is_clear_lets_the_colour_behind_through() -> None:
@@ -199,17 +201,3 @@ def test_axes_carry_round_numbers_inside_their_range(low: float, high: float) ->
     width = steps[1] - steps[0]
     mantissa = width / 10.0 ** np.floor(np.log10(width) + 1e-9)
     assert min(abs(mantissa - m) for m in (1.0, 2.0, 5.0, 10.0)) < 1e-6
-
-
-def test_a_figure_breaks_the_line_where_nothing_was_measured() -> None:
-    svg = line_figure(
-        {"a & b": Line([0, 1, 2, 3, 4], [1.0, 2.0, np.nan, 1.0, 0.5])},
-        title="<t>",
-        x_label="s",
-        y_label="N",
-        cursor=2.0,
-    )
-    assert svg.count("<polyline") == 2
-    assert "a &amp; b" in svg
-    assert "<t>" not in svg
-    assert 'class="cursor"' in svg

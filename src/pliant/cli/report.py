@@ -13,7 +13,7 @@ __all__ = ["report"]
 def report(
     plan: Annotated[Path, typer.Argument(help="A plan file.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")],
-    run: Annotated[Path | None, typer.Option(help="A run log of this plan, drawn beside it in the plots.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run log of this plan, shown beside it in plots and pads.")] = None,
     stills: Annotated[Path | None, typer.Option(help="Also write PNG pictures into this folder.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -12,7 +12,7 @@ __all__ = ["view"]
 
 def view(
     file: Annotated[str, typer.Argument(help="A plan file, a task file, or the name of a shipped task.")],
-    run: Annotated[Path | None, typer.Option(help="A run log of this plan, drawn beside it in the plots.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run log of this plan, shown beside it in plots and pads.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try; 0 takes any.")] = 8080,
     host: Annotated[str, typer.Option(help="Where to listen; only this machine by default.")] = "127.0.0.1",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes for planning from the page.")] = None,
@@ -30,6 +30,7 @@ def view(
 
         pliant view my_task.yaml --port 9000 --no-browser
     """
+    import contextlib
     import webbrowser
 
     from pliant.files import load_plan, read_task, shipped_task, shipped_tasks
@@ -39,13 +40,14 @@ def view(
     plan = load_plan(file) if is_plan else None
     task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
     measured = measured_run(run, plan) if run is not None and plan is not None else None
-    with Viewer(host=host, port=port, jobs=jobs) as viewer:
+    with Viewer(host=host, port=port, jobs=jobs) as viewer, contextlib.suppress(KeyboardInterrupt):
+        print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
+        if browser:
+            webbrowser.open(viewer.address)
+        # While the browser loads the page, the geometry is prepared.
         folder = Path(file).resolve().parent
         if plan is not None:
             viewer.open_plan(plan, measured, folder=folder)
         elif task is not None:
             viewer.open_task(task, folder=folder)
-        print(f"{viewer.address}  (Ctrl-C stops)", flush=True)
-        if browser:
-            webbrowser.open(viewer.address)
         viewer.wait()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import yaml
 from pydantic import Field
 
-from pliant.control import Calibration
 from pliant.documents import Document, read_document
 from pliant.errors import OptionError, Problem
 from pliant.file_bytes import write_bytes
 from pliant.files.task_schema import TaskFile
+
+if TYPE_CHECKING:
+    from pliant.control import Calibration
 
 __all__ = ["CalibrationFile", "calibration_path", "load_calibration", "save_calibration", "with_calibration"]
 

@@ -1,7 +1,16 @@
-"""Which way: from a task to a grasp that holds with the smallest forces."""
+"""Which way: from a task to a grasp that holds with the smallest forces.
+
+Tasks and results are plain data and load at once; the search and the checks, with the contact and force solvers that
+they need, load when they are first used, so that who only reads plans does not wait for them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pliant.planner.hypotheses import Approach, Hypothesis, approaches, make_hypotheses
-from pliant.planner.plan import (
+from pliant.planner.results import (
     HeldState,
     Phase,
     Plan,
@@ -13,9 +22,22 @@ from pliant.planner.plan import (
     Stage,
     Trajectory,
 )
-from pliant.planner.search import Progress, plan
 from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
-from pliant.planner.verify import Tolerances, Verdict, verify_plan
+
+if TYPE_CHECKING:
+    from pliant.planner.search import Progress as Progress
+    from pliant.planner.search import plan as plan
+    from pliant.planner.verify import Tolerances as Tolerances
+    from pliant.planner.verify import Verdict as Verdict
+    from pliant.planner.verify import verify_plan as verify_plan
+
+_HOMES = {
+    "Progress": "search",
+    "Tolerances": "verify",
+    "Verdict": "verify",
+    "plan": "search",
+    "verify_plan": "verify",
+}
 
 __all__ = [
     "Approach",
@@ -43,3 +65,15 @@ __all__ = [
     "plan",
     "verify_plan",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f"pliant.planner.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'pliant.planner' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pliant.planner.plan import Plan, Rejection, Stage
+from pliant.planner.results import Plan, Rejection, Stage
 
 __all__ = ["advice"]
 

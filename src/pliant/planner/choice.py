@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pliant.planner.plan import PlannedGrasp
+from pliant.planner.results import PlannedGrasp
 
 __all__ = ["TIE", "ranked"]
 

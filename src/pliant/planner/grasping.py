@@ -15,7 +15,7 @@ from pliant.planner.closing import Closing, close_hand, open_hand_gap
 from pliant.planner.grasping_hand import HandLink
 from pliant.planner.holding import Failure, Held
 from pliant.planner.hypotheses import Hypothesis
-from pliant.planner.plan import Rejection, Stage
+from pliant.planner.results import Rejection, Stage
 from pliant.planner.setting import KEEP_OUT, Setting
 
 __all__ = ["Grasp", "joint_torques", "try_hypothesis"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pliant.planner.grasping import Grasp, joint_torques
 from pliant.planner.grasping_hand import HandLink
 from pliant.planner.holding import Failure, Held
-from pliant.planner.plan import Stage
+from pliant.planner.results import Stage
 from pliant.planner.setting import KEEP_OUT, Setting
 from pliant.planner.task import Carrier, MoveFrame
 

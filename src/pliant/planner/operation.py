@@ -14,7 +14,7 @@ from pliant.planner.grasping import Grasp, joint_torques
 from pliant.planner.holding import GRAVITY, Failure, Held
 from pliant.planner.manipulation import Step, manipulate
 from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_motion
-from pliant.planner.plan import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
+from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
 from pliant.planner.setting import Setting
 from pliant.servo import JointLimits, time_path
 

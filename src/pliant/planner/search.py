@@ -25,7 +25,7 @@ from pliant.planner.choice import ranked
 from pliant.planner.grasping import Grasp, try_hypothesis
 from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.operation import complete
-from pliant.planner.plan import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
+from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
 from pliant.planner.setting import Setting, prepare_body, with_arm
 from pliant.planner.task import Task
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pliant.errors import Problem
-from pliant.planner.plan import Plan, PlannedGrasp, PlanStatus
+from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
 from pliant.planner.task import Task
 from pliant.planner.verify_collisions import collision_problems
 from pliant.planner.verify_motion import motion_problems, wish_problems

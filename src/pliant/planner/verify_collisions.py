@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pliant.errors import Problem
 from pliant.objects import Mesh, winding_number
-from pliant.planner.plan import Phase, PlannedGrasp, Trajectory
+from pliant.planner.results import Phase, PlannedGrasp, Trajectory
 from pliant.planner.task import Task
 from pliant.planner.verify_motion import object_pose_at
 from pliant.planner.verify_tolerances import Tolerances

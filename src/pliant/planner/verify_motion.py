@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from pliant.errors import Problem
-from pliant.planner.plan import Phase, PlannedGrasp, Trajectory
+from pliant.planner.results import Phase, PlannedGrasp, Trajectory
 from pliant.planner.task import MoveFrame, Task
 from pliant.planner.verify_tolerances import Tolerances
 from pliant.robot import PALM_FRAME

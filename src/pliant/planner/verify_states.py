@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pliant.errors import Problem, unknown_name
 from pliant.objects import Mesh
-from pliant.planner.plan import HeldState, PlannedContact
+from pliant.planner.results import HeldState, PlannedContact
 from pliant.planner.task import Task
 from pliant.planner.verify_tolerances import Tolerances
 from pliant.robot import Robot, link_mesh

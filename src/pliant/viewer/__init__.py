@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pliant.viewer.app import Viewer as Viewer
     from pliant.viewer.colours import scale_colours as scale_colours
-    from pliant.viewer.curves import Measured as Measured
     from pliant.viewer.curves import grasp_figures as grasp_figures
-    from pliant.viewer.curves import measured_run as measured_run
     from pliant.viewer.drawables import Drawable as Drawable
     from pliant.viewer.drawables import arrow as arrow
     from pliant.viewer.drawables import ball as ball
     from pliant.viewer.drawables import robot_drawables as robot_drawables
+    from pliant.viewer.figures import Line as Line
+    from pliant.viewer.figures import line_figure as line_figure
+    from pliant.viewer.look import Look as Look
+    from pliant.viewer.measured import Measured as Measured
+    from pliant.viewer.measured import measured_run as measured_run
     from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
-    from pliant.viewer.plots import Series as Series
-    from pliant.viewer.plots import line_plot as line_plot
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
     from pliant.viewer.run_plots import write_run_plots as write_run_plots
-    from pliant.viewer.stage import Look as Look
+    from pliant.viewer.session import Session as Session
     from pliant.viewer.still import Camera as Camera
     from pliant.viewer.still import look_at as look_at
     from pliant.viewer.still import render as render
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "write_run_plots": "run_plots",
     "run_figures": "run_plots",
-    "line_plot": "plots",
-    "Series": "plots",
+    "line_figure": "figures",
+    "Line": "figures",
+    "Session": "session",
     "Camera": "still",
     "ColourBy": "surface",
     "Drawable": "drawables",
-    "Look": "stage",
-    "Measured": "curves",
+    "Look": "look",
+    "Measured": "measured",
     "Moment": "timeline",
     "ObjectSurface": "surface",
     "Timeline": "timeline",
@@ -53,7 +55,7 @@ _HOMES = {
     "draw_moment": "plan_still",
     "grasp_figures": "curves",
     "look_at": "still",
-    "measured_run": "curves",
+    "measured_run": "measured",
     "pressure_image": "pad_image",
     "render": "still",
     "report_html": "report",
@@ -68,18 +70,19 @@ __all__ = [
     "Camera",
     "ColourBy",
     "Drawable",
+    "Line",
     "Look",
     "Measured",
     "Moment",
     "ObjectSurface",
-    "Series",
+    "Session",
     "Timeline",
     "Viewer",
     "arrow",
     "ball",
     "draw_moment",
     "grasp_figures",
-    "line_plot",
+    "line_figure",
     "look_at",
     "measured_run",
     "pressure_image",

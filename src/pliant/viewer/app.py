@@ -1,32 +1,31 @@
 """The viewer: one page that shows a plan, or lets a task be changed and planned, for as many tabs as are open.
 
-All tabs share one stage and one timeline: whoever scrubs, scrubs for everyone. Nothing leaves the machine; the server
-listens on 127.0.0.1 unless told otherwise.
+Every tab has its own scene, controls and clock (`Session`); geometry is prepared once for all of them (`Opened`).
+Nothing leaves the machine; the server listens on 127.0.0.1 unless told otherwise.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pliant.errors import OptionError, Problem
-from pliant.planner import Plan, PlannedGrasp, Task
-from pliant.viewer.curves import Measured
-from pliant.viewer.player import Player
-from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
+from pliant.planner import Plan, Task
+from pliant.viewer.look import FIELD_OF_VIEW, default_camera
+from pliant.viewer.measured import Measured
+from pliant.viewer.opened import Opened
+from pliant.viewer.session import Session
 
 __all__ = ["Planning", "Viewer", "start_server", "stop_server"]
 
-NARROW = 640
-"""Below this width of the scene [pixels] the panel lies over it instead of beside it."""
+PANEL_WIDTH = 400
+"""Of the controls beside the scene [pixels]."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -44,124 +43,68 @@ class Viewer:
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 8080, planning: Planning | None = None, jobs: int | None = None
     ) -> None:
-        from pliant.viewer.panels import Panels
-
         self.server = start_server(host, port)
-        self.lock = threading.RLock()
         self.planning, self.jobs = planning, jobs
-        self.task: Task | None = None
-        self.plan: Plan | None = None
-        self.measured: Measured | None = None
-        self.folder = Path()
-        self.rank = 0
-        self.stage: Stage | None = None
-        self.player = Player(self._play_to)
-        self.panels = Panels(self)
-        self.server.on_client_connect(self._aim)
+        self.planner_free = threading.Lock()
+        """Held by the tab that plans: one search at a time takes all processors."""
+        self.server.gui.main_panel.dock_right()
+        self.server.gui.main_panel.set_width(PANEL_WIDTH)
+        self.opened: Opened | None = None
+        self._lock = threading.Lock()
+        self._sessions: dict[int, Session] = {}
+        self.server.on_client_connect(self._connect)
+        self.server.on_client_disconnect(self._disconnect)
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """One for every open tab, oldest first."""
+        with self._lock:
+            return tuple(self._sessions.values())
 
     # -- what is open --------------------------------------------------------------------------------------------
 
     def open_task(self, task: Task, *, folder: Path | None = None) -> None:
-        """Show a task that has not been planned yet."""
-        self._open(task, None, None, folder)
+        """Show a task that has not been planned yet, in every tab."""
+        self._open(Opened(task, folder=folder))
 
     def open_plan(self, plan: Plan, measured: Measured | None = None, *, folder: Path | None = None) -> None:
-        """Show a plan, with what a run of it measured."""
-        self._open(plan.task, plan, measured, folder)
+        """Show a plan, with what a run of it measured, in every tab."""
+        self._open(Opened(plan.task, plan, measured, folder))
 
-    def _open(self, task: Task, plan: Plan | None, measured: Measured | None, folder: Path | None) -> None:
-        with self.lock, self.server.atomic():
-            self.player.pause()
-            look = self.stage.look if self.stage is not None else Look()
-            first = self.stage is None
-            if self.stage is None or self.task is not task:
-                if self.stage is not None:
-                    self.stage.clear()
-                self.stage = Stage(self.server.scene, task)
-            self.stage.restyle(look)
-            self.task, self.plan, self.measured, self.rank = task, plan, measured, 0
-            self.folder = folder if folder is not None else self.folder
-            eye, target = default_camera(task)
-            self.server.initial_camera.position, self.server.initial_camera.look_at = eye, target
-            self.server.initial_camera.fov = FIELD_OF_VIEW
-            if not first:
-                for client in self.server.get_clients().values():
-                    self._aim(client, everyone=True)
-            self.show_rank(0)
-            self.panels.opened()
+    def _open(self, opened: Opened) -> None:
+        self.offer(opened)
+        for session in self.sessions:
+            session.open(opened)
+        opened.prepare()
 
-    def _aim(self, client: Any, *, everyone: bool = False) -> None:
-        """Point a tab's camera. In a narrow window the panel covers the lower half: the object moves into the upper.
+    def offer(self, opened: Opened) -> None:
+        """New tabs open with this; those that are open keep what they show."""
+        self.opened = opened
+        camera = self.server.initial_camera
+        camera.position, camera.look_at = default_camera(opened.task)
+        camera.fov = FIELD_OF_VIEW
 
-        Args:
-            everyone: wide windows too; a new one already has the camera that the page opens with.
-        """
-        narrow = client.camera.image_width < NARROW
-        if self.task is None or not (narrow or everyone):
+    # -- tabs ----------------------------------------------------------------------------------------------------
+
+    def _connect(self, tab: Any) -> None:
+        session = Session(self, tab)
+        with self._lock:
+            self._sessions[tab.client_id] = session
+        if tab.client_id not in self.server.get_clients():  # gone while its page was being made
+            self._disconnect(tab)
             return
-        eye, target = default_camera(self.task)
-        if narrow:
-            away = 1.7 * (eye - target)
-            target = target - [0.0, 0.0, 0.55 * float(np.linalg.norm(away)) * np.tan(0.5 * FIELD_OF_VIEW)]
-            eye = target + away
-        with warnings.catch_warnings():
-            # A tab may close at this very moment; that is no news for anybody.
-            warnings.simplefilter("ignore", UserWarning)
-            client.camera.position, client.camera.look_at = eye, target
+        # What is open now, which may have changed while the tab was made; `_open` tells every session it finds.
+        while (opened := self.opened) is not None and not session.closed and session.opened is not opened:
+            session.open(opened)
 
-    @property
-    def grasp(self) -> PlannedGrasp | None:
-        """The grasp that is shown."""
-        return self.plan.grasps[self.rank] if self.plan is not None and self.plan.grasps else None
-
-    # -- what the page does --------------------------------------------------------------------------------------
-
-    def show_rank(self, rank: int) -> None:
-        """Show a kept grasp, just held."""
-        with self.changing() as stage:
-            if self.plan is not None and self.plan.grasps:
-                self.rank = int(min(max(rank, 0), len(self.plan.grasps) - 1))
-            stage.show_grasp(self.grasp)
-            stage.show_ghosts([])
-            timeline = stage.timeline
-            self.player.load(timeline.duration if timeline is not None else 0.0)
-            self.player.time = float(timeline.times[0]) if timeline is not None else 0.0
-            stage.show(stage.at(self.player.time))
-            self.panels.ranked()
-
-    def show_time(self, time: float) -> None:
-        """Bring the stage to a time; playing goes on from there."""
-        with self.changing() as stage:
-            self.player.time = time
-            stage.show(stage.at(time))
-            self.panels.timed(every=not self.player.playing)
-
-    def restyle(self, **changes: Any) -> None:
-        """Change what is shown: any of ``Look``'s fields."""
-        with self.changing() as stage:
-            stage.restyle(replace(stage.look, **changes))
-            stage.show(stage.at(self.player.time))
-            self.panels.styled()
-
-    def show_hypotheses(self, numbers: list[int]) -> None:
-        """Ghosts of the hand at hypotheses, by number."""
-        with self.changing() as stage:
-            assert self.plan is not None
-            wanted = set(numbers)
-            fingers = {g.hypothesis.number: g.grasp.q for g in self.plan.grasps}
-            chosen = [h for h in self.plan.hypotheses if h.number in wanted]
-            stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
-
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[Stage]:
-        """The stage, alone, its changes sent together."""
-        with self.lock, self.server.atomic():
-            assert self.stage is not None
-            yield self.stage
-
-    def _play_to(self, time: float) -> None:
-        if self.server.get_clients():
-            self.show_time(time)
+    def _disconnect(self, tab: Any) -> None:
+        with self._lock:
+            session = self._sessions.pop(tab.client_id, None)
+        if session is not None:
+            session.close()
+            # A tab's handles point at each other in circles; a few megabytes that would wait for a rare full sweep.
+            del session
+            gc.collect()
 
     # -- the server ----------------------------------------------------------------------------------------------
 
@@ -178,7 +121,8 @@ class Viewer:
 
     def close(self) -> None:
         """Stop playing and serving."""
-        self.player.close()
+        for session in self.sessions:
+            session.close()
         stop_server(self.server)
 
     def __enter__(self) -> Viewer:
@@ -198,11 +142,18 @@ def start_server(host: str, port: int) -> Any:
     """A viser server that listens on ``host`` and offers nothing to share."""
     import viser
 
+    # A tab may close while something is being sent to it; that is no news for anybody.
+    warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             server = viser.ViserServer(host=host, port=port or _free_port(host), label="pliant", verbose=False)
     except OSError as bad:
         raise OptionError("view", Problem("port", f"{host}:{port} cannot be used: {bad.strerror or bad}")) from None
+    # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card. For all
+    # tabs at once, so that no page draws its first picture the slow way.
+    server.scene.set_up_direction("+z")
+    server.scene.configure_environment_map(None)
+    server.scene.configure_default_lights(enabled=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(20, 90, 160))
     server.gui.set_panel_label("pliant")
     return server

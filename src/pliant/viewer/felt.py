@@ -1,7 +1,8 @@
-"""What the pads feel according to the plan: contact pressures laid on the cells of the tactile arrays."""
+"""What the pads feel: planned contact pressures laid on the cells of the tactile arrays, and what a run measured."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,13 +10,14 @@ from numpy.typing import NDArray
 
 from pliant.planner import Task
 from pliant.robot import CellLayout, cell_layout
-from pliant.viewer.pad_image import pressure_image
+from pliant.viewer.measured import Measured
+from pliant.viewer.pad_image import below_each_other, pressure_image
 from pliant.viewer.timeline import Moment
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["felt_image", "felt_pressures"]
+__all__ = ["felt_image", "felt_pressures", "largest_of"]
 
 Floats = NDArray[np.float64]
 
@@ -43,14 +45,54 @@ def felt_pressures(task: Task, moment: Moment) -> dict[str, Floats]:
     return out
 
 
-def felt_image(task: Task, moment: Moment, *, largest: float | None = None, scale: int = 18) -> Image:
-    """The arrays that feel something side by side, the finger tip on top; all of them while nothing touches."""
+def felt_image(
+    task: Task, moment: Moment, measured: Measured | None = None, *, largest: float | None = None, scale: int = 18
+) -> Image:
+    """The arrays that feel something side by side, the finger tip on top; all of them while nothing touches.
+
+    With a run log what was measured at this moment lies below what was planned, in the same colours.
+
+    Args:
+        measured: what a run measured.
+        largest: pressure of the brightest colour [Pa]; the largest of this moment if None.
+        scale: pixels per cell.
+    """
     hand = task.assembly.hand
     exists = {array.name: cell_layout(array).exists for array in hand.tactile} if hand is not None else {}
-    pressures = felt_pressures(task, moment)
-    pressures = {name: p for name, p in pressures.items() if p.any()} or pressures
-    top = largest if largest is not None else max((float(p.max()) for p in pressures.values()), default=0.0)
-    return pressure_image(pressures, exists=exists, largest=max(top, 1.0), scale=scale, title="planned")
+    planned = felt_pressures(task, moment)
+    rows = {"planned": planned}
+    if measured is not None and measured.pads:
+        silent = {name: np.zeros_like(pressures) for name, pressures in planned.items()}
+        rows["measured"] = silent | measured.felt(moment.time)
+    felt = [name for name in planned if any(row[name].any() for row in rows.values())] or list(planned)
+    top = largest if largest is not None else largest_of(rows.values())
+    pictures = [
+        pressure_image(
+            {name: row[name] for name in felt},
+            exists=exists,
+            centres=_centres(row),
+            largest=max(top, 1.0),
+            scale=scale,
+            title=title,
+        )
+        for title, row in rows.items()
+    ]
+    return below_each_other(pictures)
+
+
+def largest_of(rows: Iterable[Mapping[str, Floats]]) -> float:
+    """The largest pressure [Pa]."""
+    return max((float(p.max()) for row in rows for p in row.values()), default=0.0)
+
+
+def _centres(pressures: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
+    """Centre of pressure of every array that feels something: row and column, fractional."""
+    found = {}
+    for name, p in pressures.items():
+        if total := float(p.sum()):
+            rows, columns = np.indices(p.shape)
+            found[name] = (float((rows * p).sum() / total), float((columns * p).sum() / total))
+    return found
 
 
 def _add(forces: Floats, layout: CellLayout, places: Floats, values: Floats) -> None:

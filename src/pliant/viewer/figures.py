@@ -1,11 +1,12 @@
-"""Line plots as SVG, small enough to sit in a page: axes with round numbers, bands for phases, a cursor, a legend."""
+"""Line plots as SVG text, sharp at any size: axes with round numbers, bands for phases, a cursor, a legend."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,8 @@ __all__ = ["Line", "colour_bar", "line_figure", "round_steps"]
 
 Floats = NDArray[np.float64]
 DASHES = ("", "6 3", "2 3", "9 3 2 3")
+STYLES = {"dashed": "7 4", "dotted": "1 3"}
+MOST_POINTS = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,19 +26,21 @@ class Line:
     """One curve.
 
     Args:
+        label: in the legend; a line without one is not in it.
         x, y: equally many numbers; a gap where y is not finite.
-        measured: drawn thin and dotted beside the planned curve of the same colour.
-        colour: position in the list of colours.
+        style: solid for what matters most; dashed and dotted lines are thinner, as companions of the same colour.
+        colour: position in the list of colours; that of the line itself if None.
     """
 
+    label: str
     x: ArrayLike
     y: ArrayLike
-    measured: bool = False
+    style: Literal["solid", "dashed", "dotted"] = "solid"
     colour: int | None = None
 
 
 def line_figure(
-    lines: Mapping[str, Line],
+    lines: Sequence[Line],
     *,
     title: str,
     x_label: str,
@@ -45,30 +50,28 @@ def line_figure(
     cursor: float | None = None,
     width: int = 640,
     height: int = 300,
+    alone: bool = False,
 ) -> str:
-    """The picture of some curves.
+    """The picture of some curves, as one `<svg>` element.
 
     Args:
         bands: (name, from, to) along x, shaded in turn.
-        limit: name and value of a horizontal line that must not be crossed.
+        limit: name and value of a horizontal line that must not be crossed; left out where it is far above.
         cursor: x of a vertical line.
+        alone: for a file of its own, with a size and white behind it; else it is as wide as its place in a page.
     """
-    data = {
-        name: (np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64))
-        for name, line in lines.items()
-    }
-    xs = np.concatenate([*(x for x, _ in data.values()), *(np.array(band[1:]) for band in bands), np.zeros(1)])
-    ys = np.concatenate([*(y[np.isfinite(y)] for _, y in data.values()), np.zeros(1)])
-    low, high = (float(ys.min()), float(ys.max())) if len(ys) else (0.0, 1.0)
-    low, high = min(low, 0.0), max(high, 0.0)
+    data = [_points(line) for line in lines]
+    xs = np.concatenate([*(x for x, _ in data), *(np.array(band[1:]) for band in bands), np.zeros(1)])
+    ys = np.concatenate([*(y[np.isfinite(y)] for _, y in data), np.zeros(1)])
+    low, high = float(ys.min()), float(ys.max())
     if limit is not None and high < limit[1] < 3.0 * max(high, 1e-9):
         high = limit[1]
-    high = high if high > low else low + 1.0
+    high = high if high - low > 1e-12 else low + 1.0
     high += 0.12 * (high - low)  # room for the names of the bands
     low -= 0.04 * (high - low) if low < 0.0 else 0.0
     x_ticks = round_steps(float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9), 8)
     y_ticks = round_steps(low, high, 5)
-    rows = (len(lines) + 2) // 3
+    rows = (sum(bool(line.label) for line in lines) + 2) // 3
     left, right, top, bottom = 58, width - 14, 34, height - 44 - 17 * rows
     x0, x1 = float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9)
     y0, y1 = min(low, y_ticks[0]), max(high, y_ticks[-1])
@@ -79,7 +82,10 @@ def line_figure(
     def py(y: Floats | float) -> Floats:
         return np.asarray(bottom - (np.asarray(y) - y0) / (y1 - y0) * (bottom - top))
 
-    out = [_open(width, height, title), _text(left, 18, title, size=14, weight=600)]
+    size = f'width="{width}" height="{height}" color="#1b2330"' if alone else 'width="100%"'
+    out = [_open(width, height, title, size=size)]
+    out += [_tag("rect", width=width, height=height, fill="white")] if alone else []
+    out.append(_text(left, 18, title, size=14, weight=600))
     for k, (name, start, end) in enumerate(bands):
         a, b = float(px(start)), float(px(end))
         shade = {"fill": "#5b6b80", "fill-opacity": 0.10 if k % 2 else 0.04}
@@ -97,12 +103,13 @@ def line_figure(
         v = float(py(limit[1]))
         out.append(_rule(left, v, right, v, stroke="#b3261e", **{"stroke-dasharray": "5 4"}))
         out.append(_text(right - 4, v - 4, limit[0], anchor="end", fill="#b3261e"))
-    for k, (name, line) in enumerate(lines.items()):
+    places = iter((left + (k % 3) * (right - left) / 3, bottom + 44 + 17 * (k // 3)) for k in range(len(lines)))
+    for k, (line, (curve_x, curve_y)) in enumerate(zip(lines, data, strict=True)):
         style = _stroke(line, k if line.colour is None else line.colour)
-        curve_x, curve_y = data[name]
         out += [_tag("polyline", points=points, **style) for points in _runs(px(curve_x), py(curve_y))]
-        u, v = left + (k % 3) * (right - left) / 3, bottom + 44 + 17 * (k // 3)
-        out += [_rule(u, v - 4, u + 24, v - 4, **style), _text(u + 30, v, name)]
+        if line.label:
+            u, v = next(places)
+            out += [_rule(u, v - 4, u + 24, v - 4, **style), _text(u + 30, v, line.label)]
     if cursor is not None and x0 <= cursor <= x1:
         u = float(px(cursor))
         out.append(_rule(u, top, u, bottom, stroke="#111", **{"class": "cursor", "stroke-opacity": 0.65}))
@@ -140,6 +147,23 @@ def round_steps(low: float, high: float, count: int) -> list[float]:
     return [round(k * step, 12) for k in range(first, last + 1)]
 
 
+def _points(line: Line) -> tuple[Floats, Floats]:
+    """A curve's points; of a long one the lowest and highest of every stretch, so that peaks stay."""
+    x, y = np.asarray(line.x, dtype=np.float64).ravel(), np.asarray(line.y, dtype=np.float64).ravel()
+    n = min(len(x), len(y))
+    if n <= MOST_POINTS:
+        return x[:n], y[:n]
+    edges = np.linspace(0, n, MOST_POINTS // 2 + 1).astype(int)
+    keep: list[int] = []
+    for a, b in pairwise(edges.tolist()):
+        part = y[a:b]
+        if np.isfinite(part).any():
+            keep += sorted({a + int(np.nanargmin(part)), a + int(np.nanargmax(part))})
+        else:
+            keep.append(a)
+    return x[keep], y[keep]
+
+
 def _runs(x: Floats, y: Floats) -> list[str]:
     """Point lists of the stretches without gaps."""
     out, run = [], []
@@ -152,9 +176,9 @@ def _runs(x: Floats, y: Floats) -> list[str]:
     return [*out, " ".join(run)] if run else out
 
 
-def _open(width: int, height: int, title: str, css_class: str = "plot") -> str:
+def _open(width: int, height: int, title: str, css_class: str = "plot", size: str = 'width="100%"') -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="100%" class="{css_class}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size} class="{css_class}" '
         f'font-family="system-ui, sans-serif" font-size="12" role="img" aria-label="{escape(title)}">'
     )
 
@@ -189,8 +213,8 @@ def _stroke(line: Line, index: int) -> dict[str, Any]:
     return {
         "fill": "none",
         "stroke": css(CATEGORIES[index % len(CATEGORIES)]),
-        "stroke-width": 1.6 if line.measured else 2.2,
-        "stroke-dasharray": "1 3" if line.measured else DASHES[index // len(CATEGORIES) % len(DASHES)],
+        "stroke-width": 2.2 if line.style == "solid" else 1.6,
+        "stroke-dasharray": STYLES.get(line.style, DASHES[index // len(CATEGORIES) % len(DASHES)]),
         "stroke-linecap": "round",
         "stroke-linejoin": "round",
     }

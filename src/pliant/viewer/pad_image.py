@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import io
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["pressure_image"]
+__all__ = ["below_each_other", "png_source", "pressure_image"]
 
 Floats = NDArray[np.float64]
 
@@ -72,3 +74,25 @@ def _colours(shares: Floats) -> NDArray[np.uint8]:
     place = np.clip(shares, 0.0, 1.0) * (len(_STOPS) - 1)
     channels = [np.interp(place, np.arange(len(_STOPS)), _STOPS[:, c]) for c in range(3)]
     return np.stack(channels, axis=-1).astype(np.uint8)
+
+
+def below_each_other(pictures: Sequence[Image]) -> Image:
+    """Pictures as one, the first on top."""
+    from PIL import Image
+
+    size = (max(picture.width for picture in pictures), sum(picture.height for picture in pictures))
+    whole = Image.new("RGB", size, "white")
+    top = 0
+    for picture in pictures:
+        whole.paste(picture, (0, top))
+        top += picture.height
+    return whole
+
+
+def png_source(picture: NDArray[np.uint8]) -> str:
+    """A picture as the source of an image inside a page: no file, no request."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -6,16 +6,18 @@ import time as clock
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pliant.planner import PlannedGrasp
 from pliant.viewer.colours import ARROW, CENTRE, GHOST, WEIGHT, css
 from pliant.viewer.curves import grasp_figures
 from pliant.viewer.felt import felt_image
 from pliant.viewer.figures import colour_bar
+from pliant.viewer.pad_image import png_source
 from pliant.viewer.surface import ColourBy
 from pliant.viewer.task_panel import TaskPanel
 from pliant.viewer.words import (
     CONTACT_HEADER,
-    REJECTION_HEADER,
     contact_rows,
     grasp_title,
     number_rows,
@@ -26,7 +28,7 @@ from pliant.viewer.words import (
 )
 
 if TYPE_CHECKING:
-    from pliant.viewer.app import Viewer
+    from pliant.viewer.session import Session
 
 __all__ = ["Panels"]
 
@@ -46,18 +48,16 @@ NOTHING = "none"
 
 
 class Panels:
-    """Everything in the page that is not the 3-D picture.
+    """Everything in a tab that is not the 3-D picture.
 
     Args:
-        viewer: what the controls act on.
+        session: what the controls act on.
     """
 
-    def __init__(self, viewer: Viewer) -> None:
-        self.viewer, self.gui = viewer, viewer.server.gui
+    def __init__(self, session: Session) -> None:
+        self.session, self.gui = session, session.tab.gui
         self._slow_at = 0.0
         self._quiet = False
-        self.gui.main_panel.dock_right()
-        self.gui.main_panel.set_width(400)
         self.summary = self.gui.add_html("")
         self._timeline()
         tabs = self.gui.add_tab_group()
@@ -68,10 +68,10 @@ class Panels:
             self.plots = self.gui.add_html("")
         with tabs.add_tab("Pads"):
             self.contacts = self.gui.add_html("")
-            self.pads: Any = None
-            self._pads_tab = self.gui.add_folder("What the tactile arrays feel")
+            with self.gui.add_folder("What the tactile arrays feel"):
+                self.pads = self.gui.add_html("")
         with tabs.add_tab("Task"):
-            self.task = TaskPanel(viewer)
+            self.task = TaskPanel(session)
         self._legend_panel = self.gui.add_panel()
         with self._legend_panel.add_tab("Colours"):
             self.legend = self.gui.add_html("")
@@ -84,7 +84,7 @@ class Panels:
     # -- parts ---------------------------------------------------------------------------------------------------
 
     def _timeline(self) -> None:
-        gui, viewer = self.gui, self.viewer
+        gui, session = self.gui, self.session
         self.slider = gui.add_slider("Time [s]", min=0.0, max=1.0, step=0.01, initial_value=0.0)
         self.play = gui.add_button_group("Play", ("play", "pause", "start", "end"))
         self.speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1")
@@ -94,25 +94,25 @@ class Panels:
         def _(event: Any) -> None:
             # Only a hand on the slider: the player moves it too, and old events of a quick drag are not shown.
             if event.client_id is not None and event.target.value == self.slider.value:
-                viewer.show_time(float(self.slider.value))
+                session.show_time(float(self.slider.value))
 
         @self.play.on_click
         def _(event: Any) -> None:
             if event.target.value == "play":
-                viewer.player.play()
+                session.player.play()
                 return
-            viewer.player.pause()
+            session.player.pause()
             if event.target.value in ("start", "end"):
-                viewer.show_time(0.0 if event.target.value == "start" else viewer.player.duration)
-            elif viewer.stage is not None:
-                viewer.show_time(viewer.player.time)
+                session.show_time(0.0 if event.target.value == "start" else session.player.duration)
+            elif session.stage is not None:
+                session.show_time(session.player.time)
 
         @self.speed.on_update
         def _(_: Any) -> None:
-            viewer.player.speed = SPEEDS[self.speed.value]
+            session.player.speed = SPEEDS[self.speed.value]
 
     def _look(self) -> None:
-        gui, viewer = self.gui, self.viewer
+        gui, session = self.gui, self.session
         self.colour_by = gui.add_dropdown("Colour by", tuple(c.value for c in ColourBy), initial_value="displacement")
         opacity = gui.add_slider("Hand opacity", min=0.05, max=1.0, step=0.05, initial_value=0.45)
         exaggerate = gui.add_slider("Deformation ×", min=1.0, max=10.0, step=0.5, initial_value=1.0)
@@ -124,15 +124,15 @@ class Panels:
             ("Centre of mass", "centres"),
         ):
             box = gui.add_checkbox(name, initial_value=True)
-            box.on_update(lambda event, field=field: viewer.restyle(**{field: bool(event.target.value)}))
-        self.colour_by.on_update(lambda _: viewer.restyle(colour_by=ColourBy(self.colour_by.value)))
-        opacity.on_update(lambda _: viewer.restyle(hand_opacity=float(opacity.value)))
-        exaggerate.on_update(lambda _: viewer.restyle(exaggerate=float(exaggerate.value)))
+            box.on_update(lambda event, field=field: session.restyle(**{field: bool(event.target.value)}))
+        self.colour_by.on_update(lambda _: session.restyle(colour_by=ColourBy(self.colour_by.value)))
+        opacity.on_update(lambda _: session.restyle(hand_opacity=float(opacity.value)))
+        exaggerate.on_update(lambda _: session.restyle(exaggerate=float(exaggerate.value)))
         gui.add_html(_symbols())
 
     def _hypotheses(self) -> None:
         """The list of kept grasps as buttons, then the fallen ones behind a filter."""
-        plan, viewer, gui = self.viewer.plan, self.viewer, self.gui
+        plan, session, gui = self.session.plan, self.session, self.gui
         for handle in self._buttons:
             handle.remove()
         self._buttons = []
@@ -141,11 +141,11 @@ class Panels:
         with self.hypotheses:
             for rank in range(min(len(plan.grasps), MOST_BUTTONS)):
                 button = gui.add_button(grasp_title(plan, rank))
-                button.on_click(lambda _, rank=rank: viewer.show_rank(rank))
+                button.on_click(lambda _, rank=rank: session.show_rank(rank))
                 self._buttons.append(button)
             if len(plan.grasps) > MOST_BUTTONS:
                 further = gui.add_slider("Rank", min=1, max=len(plan.grasps), step=1, initial_value=1)
-                further.on_update(lambda event: viewer.show_rank(int(event.target.value) - 1))
+                further.on_update(lambda event: session.show_rank(int(event.target.value) - 1))
                 self._buttons.append(further)
             ghosts = gui.add_button_group("Ghosts", (NOTHING, "kept", "rejected"))
             self._filter = gui.add_dropdown("Stage", (ALL_STAGES, *(s.value for s in stages_of(plan))))
@@ -157,7 +157,7 @@ class Panels:
         def _(event: Any) -> None:
             kept = [g.hypothesis.number for g in plan.grasps]
             fallen = [r.number for r in self._chosen()]
-            viewer.show_hypotheses({"kept": kept, "rejected": fallen[:60]}.get(event.target.value, []))
+            session.show_hypotheses({"kept": kept, "rejected": fallen[:60]}.get(event.target.value, []))
 
         @self._filter.on_update
         def _(_: Any) -> None:
@@ -168,24 +168,27 @@ class Panels:
         @self._rejected.on_update
         def _(_: Any) -> None:
             value = self._rejected.value
-            viewer.show_hypotheses([] if value == NOTHING else [int(value.split(":")[0].lstrip("#"))])
+            session.show_hypotheses([] if value == NOTHING else [int(value.split(":")[0].lstrip("#"))])
 
         self._fill_rejected()
 
     def _chosen(self) -> list[Any]:
-        assert self.viewer.plan is not None
+        assert self.session.plan is not None
         stage = self._filter.value if self._filter is not None else ALL_STAGES
-        return [r for r in self.viewer.plan.rejections if stage in (ALL_STAGES, r.stage.value)]
+        return [r for r in self.session.plan.rejections if stage in (ALL_STAGES, r.stage.value)]
 
     def _rejected_names(self) -> list[str]:
         return [f"#{r.number}: {r.stage.value}: {r.reason}" for r in self._chosen()][:400]
 
     def _fill_rejected(self) -> None:
-        rows = rejection_rows(self._chosen()[:400])
+        rows = [
+            (number, f"{stage}: {reason}" + (f" ({detail})" if detail else ""), margin)
+            for number, stage, reason, margin, detail in rejection_rows(self._chosen()[:400])
+        ]
         more = len(self._chosen()) - len(rows)
         self._rejected_table.content = (
             f'{STYLE}<div class="pliant-page"><div class="pliant-text">{len(self._chosen())} rejected</div>'
-            f'<div class="pliant-scroll">{table(REJECTION_HEADER, rows)}</div>'
+            f'<div class="pliant-scroll">{table(("hypothesis", "why it fell", "short by"), rows)}</div>'
             + (f'<div class="pliant-text">and {more} more</div>' if more > 0 else "")
             + "</div>"
         )
@@ -194,12 +197,12 @@ class Panels:
 
     def opened(self) -> None:
         """Another task or plan is open."""
-        viewer = self.viewer
-        if viewer.plan is not None:
-            sentences = summary(viewer.plan)[: 1 if viewer.plan.grasps else 3]
+        session = self.session
+        if session.plan is not None:
+            sentences = summary(session.plan)[: 1 if session.plan.grasps else 3]
         else:
-            assert viewer.task is not None
-            sentences = [f"{viewer.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
+            assert session.task is not None
+            sentences = [f"{session.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
         text = " ".join(escape(sentence) for sentence in sentences)
         self.summary.content = f'{STYLE}<div class="pliant-page pliant-text" data-pliant="summary">{text}</div>'
         self._hypotheses()
@@ -208,18 +211,18 @@ class Panels:
 
     def ranked(self) -> None:
         """Another grasp is shown."""
-        duration = self.viewer.player.duration
+        duration = self.session.player.duration
         self.slider.max = max(round(duration, 2), 0.01)
         self.slider.visible = self.play.visible = self.speed.visible = duration > 0.0
         for k, button in enumerate(self._buttons[:MOST_BUTTONS]):
-            if hasattr(button, "color") and self.viewer.plan is not None and k < len(self.viewer.plan.grasps):
-                button.color = (20, 90, 160) if k == self.viewer.rank else (150, 160, 172)
+            if hasattr(button, "color") and self.session.plan is not None and k < len(self.session.plan.grasps):
+                button.color = (20, 90, 160) if k == self.session.rank else (150, 160, 172)
         self.styled()
         self.timed(every=True)
 
     def styled(self) -> None:
         """Colours mean something else."""
-        stage = self.viewer.stage
+        stage = self.session.stage
         bar = ""
         if stage is not None and stage.surface is not None and stage.look.colour_by is not ColourBy.PLAIN:
             by = stage.look.colour_by
@@ -230,11 +233,11 @@ class Panels:
 
     def timed(self, *, every: bool) -> None:
         """Another moment is shown; plots and pads only now and then while playing."""
-        viewer = self.viewer
-        if viewer.stage is None or viewer.task is None:
+        session = self.session
+        if session.stage is None or session.task is None:
             return
-        self.slider.value = round(min(viewer.player.time, self.slider.max), 2)
-        moment = viewer.stage.at(viewer.player.time)
+        self.slider.value = round(min(session.player.time, self.slider.max), 2)
+        moment = session.stage.at(session.player.time)
         now = clock.monotonic()
         if moment is None:
             self.numbers.content = self.plots.content = self.contacts.content = ""
@@ -243,7 +246,7 @@ class Panels:
             return
         cells = "".join(
             f'<tr><td>{escape(name)}</td><td class="n" data-pliant="{key}">{escape(value)}</td></tr>'
-            for key, name, value in number_rows(moment, viewer.task.body.mass)
+            for key, name, value in number_rows(moment, session.task.body.mass)
         )
         self.numbers.content = f'{STYLE}<div class="pliant-page"><table class="pliant">{cells}</table></div>'
         if every or now - self._slow_at > 0.5:
@@ -251,22 +254,20 @@ class Panels:
             self._slow_parts(moment)
 
     def _slow_parts(self, moment: Any) -> None:
-        viewer, grasp = self.viewer, self.viewer.grasp
-        assert viewer.task is not None and isinstance(grasp, PlannedGrasp)
-        figures = grasp_figures(viewer.task, grasp, viewer.measured, cursor=moment.time)
+        session, grasp = self.session, self.session.grasp
+        assert session.task is not None and isinstance(grasp, PlannedGrasp)
+        figures = grasp_figures(session.task, grasp, session.measured, cursor=moment.time)
         self.plots.content = "".join(f'<div style="padding:0 8px">{svg}</div>' for svg in figures.values())
         if moment.state is not None:
-            rows = contact_rows(moment.state, moment.share)
-            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(CONTACT_HEADER, rows)}</div>'
+            # One column per contact: the panel is narrow, and fingers are fewer than quantities.
+            first, *rest = zip(CONTACT_HEADER, *contact_rows(moment.state, moment.share), strict=True)
+            header = [first[0], *(link.replace("_", " ") for link in first[1:])]
+            self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(header, rest)}</div>'
         else:
             self.contacts.content = f'{STYLE}<div class="pliant-page pliant-text">Nothing touches yet.</div>'
-        if viewer.task.assembly.hand is not None and viewer.task.assembly.hand.tactile:
-            picture = _as_array(felt_image(viewer.task, moment))
-            if self.pads is None:
-                with self._pads_tab:
-                    self.pads = self.gui.add_image(picture, format="png")
-            else:
-                self.pads.image = picture
+        if session.task.assembly.hand is not None and session.task.assembly.hand.tactile:
+            picture = png_source(np.asarray(felt_image(session.task, moment, session.measured)))
+            self.pads.content = f'<img src="{picture}" alt="tactile arrays" style="max-width:100%">'
 
 
 def _symbols() -> str:
@@ -289,9 +290,3 @@ def _symbols() -> str:
             item(css(GHOST), "ghost: the hand at a hypothesis", ball),
         ]
     )
-
-
-def _as_array(picture: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(picture)

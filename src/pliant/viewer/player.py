@@ -1,4 +1,4 @@
-"""Playing through time: a clock in the background that can be paused, sped up and moved."""
+"""Playing through time: a clock in the background, there only while it plays."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Player:
     def __init__(self, show: Callable[[float], None]) -> None:
         self.time, self.duration, self.speed = 0.0, 0.0, 1.0
         self._show = show
-        self._playing, self._closed = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pliant-player", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._stop.set()
 
     @property
     def playing(self) -> bool:
-        return self._playing.is_set()
+        return not self._stop.is_set()
 
     def load(self, duration: float) -> None:
         """A new operation of this length [s]."""
@@ -37,32 +37,25 @@ class Player:
 
     def play(self) -> None:
         """Go on from where it is; from the start if it is at the end."""
-        if self.duration > 0.0:
+        with self._lock:
+            if self.duration <= 0.0 or self.playing:
+                return
             if self.time >= self.duration - 1e-6:
                 self.time = 0.0
-            self._playing.set()
+            self._stop = threading.Event()
+            threading.Thread(target=self._run, args=(self._stop,), name="pliant-player", daemon=True).start()
 
     def pause(self) -> None:
-        """Stop where it is."""
-        self._playing.clear()
+        """Stop where it is; the clock's thread ends within a tick."""
+        with self._lock:
+            self._stop.set()
 
-    def close(self) -> None:
-        """End the clock."""
-        self._closed.set()
-        self._playing.set()
-        self._thread.join(timeout=5.0)
-
-    def _run(self) -> None:
-        last = None
-        while not self._closed.is_set():
-            if not self._playing.is_set():
-                last = None
-                self._playing.wait()
-                continue
+    def _run(self, stop: threading.Event) -> None:
+        last = clock.monotonic()
+        while not stop.is_set():
             now = clock.monotonic()
-            step = 0.0 if last is None else now - last
-            last = now
             # Never more than a fifth of a second at once: after a stall the motion goes on instead of jumping.
-            time = self.time + self.speed * min(step, 0.2)
+            time = self.time + self.speed * min(now - last, 0.2)
+            last = now
             self._show(time if time <= self.duration else time - self.duration)
-            self._closed.wait(max(TICK - (clock.monotonic() - now), 0.005))
+            stop.wait(max(TICK - (clock.monotonic() - now), 0.005))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pliant.planner import PlannedGrasp, Task
-from pliant.viewer.stage import FIELD_OF_VIEW, Look, Stage, default_camera
+from pliant.planner import Plan
+from pliant.viewer.look import FIELD_OF_VIEW, Look, default_camera
+from pliant.viewer.opened import Opened
+from pliant.viewer.stage import Stage
 
 __all__ = ["scene_html"]
 
@@ -13,8 +15,8 @@ STEP = 0.1
 """Between two pictures of the film [s]."""
 
 
-def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None) -> str:
-    """The film of a grasp, or the task as it stands, as a document of its own.
+def scene_html(plan: Plan, look: Look | None = None) -> str:
+    """The film of a plan's best grasp, or the task as it stands, as a document of its own.
 
     A server is started on this machine for as long as the messages are recorded; nobody connects to it.
     """
@@ -22,11 +24,13 @@ def scene_html(task: Task, grasp: PlannedGrasp | None, look: Look | None = None)
 
     server = start_server("127.0.0.1", 0)
     try:
-        stage = Stage(server.scene, task)
-        stage.restyle(look if look is not None else Look())
-        stage.show_grasp(grasp)
+        stage = Stage(server.scene, Opened(plan.task, plan), look)
+        stage.show_rank(0 if plan.grasps else None)
+        stage.add_robot(stage.at(0.0))
         stage.show(stage.at(0.0))
-        eye, target = default_camera(task)
+        while stage.send_next_shape():
+            pass
+        eye, target = default_camera(plan.task)
         server.initial_camera.position, server.initial_camera.look_at = eye, target
         server.initial_camera.fov = FIELD_OF_VIEW
         film = server.get_scene_serializer()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pliant.errors import OptionError
-from pliant.planner import Plan, PlanStatus
-from pliant.viewer.curves import Measured, grasp_figures
-from pliant.viewer.felt import felt_image
+from pliant.planner import Plan, PlanStatus, Task
+from pliant.viewer.curves import grasp_figures
+from pliant.viewer.felt import felt_image, felt_pressures, largest_of
 from pliant.viewer.figures import colour_bar
+from pliant.viewer.measured import Measured
+from pliant.viewer.pad_image import png_source
 from pliant.viewer.plan_still import CLOSE, PATCHES, draw_moment
 from pliant.viewer.recording_scene import scene_html
 from pliant.viewer.surface import ColourBy, ObjectSurface
+from pliant.viewer.timeline import Timeline
 from pliant.viewer.words import (
     CONTACT_HEADER,
     RANKING_HEADER,
@@ -97,7 +97,7 @@ def report_html(
     say = progress if progress is not None else lambda _what, _share: None
     title = f"{plan.task.name}: {plan.task.assembly.name}"
     say("filming", 0.1)
-    film = scene_html(plan.task, plan.best, replace(CLOSE, hand_opacity=0.45))
+    film = scene_html(plan, replace(CLOSE, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
     parts.append(_section("The operation", _frame(film) + f"<figcaption>{HOW_TO_READ}</figcaption>"))
@@ -143,7 +143,7 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
         name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
         bar = f'<div class="bar">{colour_bar(surface.top(by), title=name, unit=by.unit)}</div>'
         figures.append(
-            f'<figure class="card"><img src="{_png(picture)}" alt="{escape(caption)}" width="720" height="480">'
+            f'<figure class="card"><img src="{png_source(picture)}" alt="{escape(caption)}" width="720" height="480">'
             f"<figcaption>{escape(caption)}</figcaption>{bar}</figure>"
         )
     say("plotting", 0.9)
@@ -154,11 +154,28 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
     parts.append(_section("Contacts and margins when just held", contacts))
     parts.append(_section("Contacts and margins at the end", last))
     if task.assembly.hand is not None and task.assembly.hand.tactile:
-        pads = np.asarray(felt_image(task, held))
-        image = f'<img src="{_png(pads)}" alt="tactile arrays" style="max-width:100%">'
-        parts.append(_section("What the tactile arrays should feel", image))
+        parts.append(_pads(task, surface.timeline, measured))
     parts.append('<h2>Plots</h2><div class="grid plots">' + plots + "</div>")
     return "".join(parts)
+
+
+def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
+    """The tactile arrays along the operation: when half squeezed, held and at the end, all in one scale."""
+    held = float(timeline.times[0])
+    times = [0.5 * (timeline.touch + held), held, timeline.duration]
+    moments = [timeline.at(time) for time in times]
+    felt = [felt_pressures(task, moment) for moment in moments]
+    felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []
+    top = largest_of(felt)
+    pictures = "".join(
+        f'<figure class="card"><img src="{png_source(np.asarray(felt_image(task, moment, measured, largest=top)))}" '
+        f'alt="tactile arrays at {moment.time:.2f} s" style="max-width:100%;width:auto">'
+        f"<figcaption>{moment.time:.2f} s, {moment.phase.value}</figcaption></figure>"
+        for moment in moments
+    )
+    title = "What the tactile arrays should feel" + (" and what they felt" if measured and measured.pads else "")
+    note = "The finger tip is on top; a red cross marks the centre of pressure."
+    return f'<h2>{title}</h2><p>{note}</p><div class="grid">{pictures}</div>'
 
 
 def _verdict(plan: Plan) -> str:
@@ -218,11 +235,3 @@ def _section(title: str, body: str) -> str:
 def _frame(document: str) -> str:
     """A whole document inside this one."""
     return f'<iframe title="3-D scene" srcdoc="{escape(document, quote=True)}"></iframe>'
-
-
-def _png(picture: NDArray[np.uint8]) -> str:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

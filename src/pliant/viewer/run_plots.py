@@ -11,66 +11,63 @@ import numpy as np
 from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactileProcessor
 from pliant.documents import make_folder
 from pliant.robot import HandDescription
+from pliant.viewer.figures import Line, line_figure
 from pliant.viewer.pad_image import pressure_image
-from pliant.viewer.plots import Series, line_plot
 
 __all__ = ["run_figures", "write_run_plots"]
 
 
-def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 8) -> Mapping[str, str]:
+def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 7) -> Mapping[str, str]:
     """SVG texts by name: ``forces``, ``joints``, ``torques``, ``points``.
 
     Args:
         limit: the permitted force [N], drawn as a line where forces come anywhere near it.
-        largest_joints: only the joints that bear or move most are drawn.
+        largest_joints: only the joints that bear or move most are drawn; as many as there are colours.
     """
     t = log["time"] - (log["time"][0] if len(log) else 0.0)
     bands = _bands(log, t)
     forces = []
     for i, name in enumerate(log.contacts):
         forces += [
-            Series(name, t, log["force_measured"][:, i], colour=i),
-            Series("", t, log["force_filtered"][:, i], "dotted", i),
-            Series("", t, log["force_planned"][:, i], "dashed", i),
+            Line(name, t, log["force_measured"][:, i], colour=i),
+            Line("", t, log["force_filtered"][:, i], "dotted", i),
+            Line("", t, log["force_planned"][:, i], "dashed", i),
         ]
     joints, torques = [], []
     moved = np.nanmax(log["q_measured"], axis=0) - np.nanmin(log["q_measured"], axis=0) if len(log) else np.zeros(0)
     for k, j in enumerate(np.argsort(-moved)[:largest_joints]):
         joints += [
-            Series(log.joints[j], t, log["q_measured"][:, j], colour=k),
-            Series("", t, log["q_planned"][:, j], "dashed", k),
+            Line(log.joints[j], t, log["q_measured"][:, j], colour=k),
+            Line("", t, log["q_planned"][:, j], "dashed", k),
         ]
     bearing = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
     rating = bearing / max(float(bearing.max(initial=0.0)), 1e-9)
     for k, j in enumerate(np.argsort(-rating)[:largest_joints]):
         torques += [
-            Series(log.joints[j], t, log["torque_measured"][:, j], colour=k),
-            Series("", t, log["torque_planned"][:, j], "dashed", k),
+            Line(log.joints[j], t, log["torque_measured"][:, j], colour=k),
+            Line("", t, log["torque_planned"][:, j], "dashed", k),
         ]
     away = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
-    points = [Series(name, t, away[:, i], colour=i) for i, name in enumerate(log.contacts)]
-    seconds = "time [s]"
-    largest = float(np.nan_to_num(log["force_measured"]).max(initial=0.0))
-    if limit is not None and limit > 3.0 * largest:
-        limit = None  # far away: drawing it would flatten the curves
+    points = [Line(name, t, away[:, i], colour=i) for i, name in enumerate(log.contacts)]
+    drawn = {
+        "forces": (forces, "Contact forces: solid measured, dotted filtered, dashed planned", "N"),
+        "joints": (joints, "Joints: solid measured, dashed planned", "rad, m"),
+        "torques": (torques, "Joint torques: solid measured, dashed planned", "N m, N"),
+        "points": (points, "Centre of pressure: distance from the planned one", "mm"),
+    }
     return {
-        "forces": line_plot(
-            forces,
-            "Contact forces: solid measured, dotted filtered, dashed planned",
-            seconds,
-            "normal force [N]",
+        name: line_figure(
+            lines,
+            title=title,
+            x_label="time [s]",
+            y_label=unit,
             bands=bands,
-            limit=limit,
-        ),
-        "joints": line_plot(
-            joints, "Joints: solid measured, dashed planned", seconds, "angle [rad], way [m]", bands=bands
-        ),
-        "torques": line_plot(
-            torques, "Joint torques: solid measured, dashed planned", seconds, "torque [N m], force [N]", bands=bands
-        ),
-        "points": line_plot(
-            points, "Centre of pressure: distance from the planned one", seconds, "distance [mm]", bands=bands
-        ),
+            limit=("limit", limit) if limit is not None and name == "forces" else None,
+            width=720,
+            height=340,
+            alone=True,
+        )
+        for name, (lines, title, unit) in drawn.items()
     }
 
 
@@ -114,10 +111,10 @@ def write_run_plots(
     return files
 
 
-def _bands(log: RunLog, t: np.ndarray) -> list[tuple[float, float, str]]:
+def _bands(log: RunLog, t: np.ndarray) -> list[tuple[str, float, float]]:
     bands, start = [], 0
     for phase, group in groupby(log.phases):
         end = start + len(list(group))
-        bands.append((float(t[start]), float(t[min(end, len(t) - 1)]), str(phase)))
+        bands.append((str(phase), float(t[start]), float(t[min(end, len(t) - 1)])))
         start = end
     return bands

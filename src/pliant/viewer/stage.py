@@ -1,13 +1,13 @@
-"""The scene in the browser: robot, object, surroundings and everything that explains the grasp, at any moment.
+"""The scene in one tab: robot, object, surroundings and everything that explains the grasp, at any moment.
 
 The object's shapes are sent once, as a row of coloured surfaces; moving through time only shows one and hides the
-others, so that scrubbing is quick and nothing flickers.
+others, so that scrubbing is quick and nothing flickers. The shape of the moment goes first, the others follow.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pliant.objects import Mesh
 from pliant.planner import Hypothesis, PlannedGrasp, Task
 from pliant.viewer.colours import ARROW, CENTRE, GHOST, REST, WEIGHT
-from pliant.viewer.glb import glb_bytes
-from pliant.viewer.hand_shape import creased, ghost_mesh, hand_links, link_shapes
+from pliant.viewer.hand_shape import creased, ghost_mesh, hand_links
+from pliant.viewer.look import LIQUID, Look
 from pliant.viewer.markers import (
     ForceArrow,
     arrow_scale,
@@ -29,79 +29,39 @@ from pliant.viewer.markers import (
     liquid_at,
     weight_arrow,
 )
-from pliant.viewer.surface import PLAIN, ColourBy, ObjectSurface
+from pliant.viewer.opened import Opened
+from pliant.viewer.surface import ObjectSurface
 from pliant.viewer.timeline import Moment, Timeline
 
-__all__ = ["FIELD_OF_VIEW", "Look", "Stage", "default_camera"]
+__all__ = ["Stage"]
 
 Floats = NDArray[np.float64]
 
 TABLE = (0.80, 0.75, 0.67)
-LIQUID = (0.25, 0.55, 0.85)
-VESSEL_OPACITY = 0.6
-FIELD_OF_VIEW = 0.6
-"""Vertical, of the default camera [rad]."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """What is shown, and how.
-
-    Args:
-        colour_by: what the object's colour tells.
-        exaggerate: how many times larger than it is the deformation is drawn.
-        hand_opacity: 1 solid .. 0.05 nearly clear; contacts lie behind the fingers.
-        arm: whether the arm is drawn.
-        forces, cones, centres, labels: whether they are drawn.
-    """
-
-    colour_by: ColourBy = ColourBy.DISPLACEMENT
-    exaggerate: float = 1.0
-    hand_opacity: float = 0.45
-    arm: bool = True
-    forces: bool = True
-    cones: bool = True
-    centres: bool = True
-    labels: bool = True
-
-
-def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Floats, Floats]:
-    """Where to stand and what to look at [m]: the object from the robot's side, a little from above.
-
-    Args:
-        outwards: look at the side of the object that faces this way instead (world axes; its height does not count).
-    """
-    size = float(task.body.mesh.extents.max())
-    target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
-    target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.wish.lift])
-    aside = np.array([0.62, -0.66])
-    if outwards is not None and np.linalg.norm(outwards[:2]) > 1e-6:
-        # A little beside the direction itself, so that arrows are not seen end on.
-        x, y = outwards[:2] / np.linalg.norm(outwards[:2])
-        turn = np.radians(28.0)
-        aside = 0.9 * np.array([np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x])
-    reach = 5.2 * max(size, 0.08)
-    return target + reach * np.array([aside[0], aside[1], 0.36]), target
 
 
 class Stage:
     """A task on a viser scene.
 
     Args:
-        scene: viser's.
-        task: what stands around. Its robot is copied: kinematics keep their own workspace here.
+        scene: viser's; of one tab, or of a server for a film.
+        opened: what there is to see. Its robot is copied: kinematics keep their own workspace here.
+        look: how it is shown at first.
     """
 
-    def __init__(self, scene: Any, task: Task) -> None:
-        self.scene, self.task = scene, task
-        self.assembly = replace(task.assembly, robot=task.assembly.robot.at(task.assembly.robot.T_world_base))
-        self.look = Look()
+    def __init__(self, scene: Any, opened: Opened, look: Look | None = None) -> None:
+        self.scene, self.opened, self.task = scene, opened, opened.task
+        robot = self.task.assembly.robot
+        self.assembly = replace(self.task.assembly, robot=robot.at(robot.T_world_base))
+        self.look = look if look is not None else Look()
+        self.rank: int | None = None
         self.surface: ObjectSurface | None = None
         self._scale = 0.0
         self._generation = count()
-        self._shapes: list[tuple[float, Any]] = []
+        self._times: list[float] = []
+        self._shapes: dict[int, Any] = {}
+        self._series = 0
         self._shown: int | None = None
-        self._marks: list[Any] = []
         self._labels: list[Any] = []
         self._cones: list[Any] = []
         self._ghosts: list[Any] = []
@@ -110,19 +70,15 @@ class Stage:
         self._hand: list[Any] = []
         self._arm: list[Any] = []
         self._set_scene()
-        self._set_robot()
         self.object = scene.add_frame("/object", show_axes=False)
-        self._arrows = scene.add_arrows("/forces", *_arrow_arrays([]), **_arrow_sizes(task), visible=False)
+        self._arrows = scene.add_arrows("/forces", *_arrow_arrays([]), **_arrow_sizes(self.task), visible=False)
         self._balls = self._set_centres()
-        self.show_grasp(None)
+        self.show_rank(None)
 
     # -- what does not change with time --------------------------------------------------------------------------
 
     def _set_scene(self) -> None:
         self.scene.set_up_direction("+z")
-        # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card.
-        self.scene.configure_environment_map(None)
-        self.scene.configure_default_lights(enabled=False)
         self.scene.add_light_hemisphere(
             "/lights/sky", sky_color=(255, 255, 255), ground_color=(190, 185, 178), intensity=1.9
         )
@@ -146,9 +102,10 @@ class Stage:
             section_color=(190, 195, 202),
         )
 
-    def _set_robot(self) -> None:
+    def add_robot(self, moment: Moment | None) -> None:
+        """Put the robot on the scene as it stands at a moment; its many meshes come after the object."""
         of_hand = set(hand_links(self.assembly))
-        for name, shapes in link_shapes(self.assembly).items():
+        for name, shapes in self.opened.robot_shapes().items():
             self._links[name] = self.scene.add_frame(f"/robot/{name}", show_axes=False)
             for k, (mesh, colour) in enumerate(shapes):
                 handle = self.scene.add_mesh_simple(
@@ -156,9 +113,22 @@ class Stage:
                     mesh.vertices,
                     mesh.faces,
                     color=_bytes(colour),
-                    opacity=self.look.hand_opacity if name in of_hand else None,
                 )
                 (self._hand if name in of_hand else self._arm).append(handle)
+        self._style_robot()
+        self._place_robot(moment)
+
+    def _style_robot(self) -> None:
+        for handle in self._hand:
+            handle.opacity = self.look.hand_opacity if self.look.hand_opacity < 1.0 else None
+            handle.cast_shadow = self.look.hand_opacity >= 0.6
+        for handle in self._arm:
+            handle.visible = self.look.arm
+
+    def _place_robot(self, moment: Moment | None) -> None:
+        q = moment.q if moment is not None else self.task.q_start
+        for handle, T in zip(self._links.values(), self.assembly.robot.poses(list(self._links), q), strict=True):
+            _place(handle, T)
 
     def _set_centres(self) -> tuple[Any, Any]:
         size = 0.035 * float(self.task.body.mesh.extents.max())
@@ -168,11 +138,18 @@ class Stage:
 
     # -- what changes with the grasp -----------------------------------------------------------------------------
 
-    def show_grasp(self, grasp: PlannedGrasp | None) -> None:
-        """Prepare a grasp; with none the object lies where the task puts it."""
+    @property
+    def grasp(self) -> PlannedGrasp | None:
+        """The grasp that is shown."""
+        return self.opened.grasps[self.rank] if self.rank is not None else None
+
+    def show_rank(self, rank: int | None) -> None:
+        """Prepare a kept grasp; with none the object lies where the task puts it."""
         self._drop(self._labels)
         self._drop(self._cones)
-        self.surface = ObjectSurface(self.task.body.mesh, grasp) if grasp is not None else None
+        self.rank = rank
+        self.surface = self.opened.surface(rank) if rank is not None else None
+        grasp = self.grasp
         if grasp is not None:
             self._scale = arrow_scale(grasp, self.task.body.mesh)
             height = 0.45 * float(self.task.body.mesh.extents.max())
@@ -193,51 +170,42 @@ class Stage:
                 )
                 self._labels.append(self._label(f"/labels/force_{i}"))
             self._labels.append(self._label("/labels/weight"))
-        self._send_shapes()
+        self._new_shapes()
 
     def restyle(self, look: Look) -> None:
         """Show things another way."""
         before, self.look = self.look, look
         if (before.colour_by, before.exaggerate) != (look.colour_by, look.exaggerate):
-            self._send_shapes()
-        for handle in self._hand:
-            handle.opacity = look.hand_opacity if look.hand_opacity < 1.0 else None
-            handle.cast_shadow = look.hand_opacity >= 0.6
-        for handle in self._arm:
-            handle.visible = look.arm
+            time = self._times[self._shown] if self._shown is not None else 0.0
+            self._new_shapes()
+            self._pick_shape(time)
+        self._style_robot()
 
-    def _send_shapes(self) -> None:
-        """New shapes first, hidden; the old ones go when the new ones are there."""
-        old, generation = self._shapes, next(self._generation)
-        fresh: list[tuple[float, Any]] = []
-        opacity = 1.0 if self.task.body.liquid is None else VESSEL_OPACITY
-        if self.surface is None:
-            mesh = self.task.body.mesh
-            data = glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)), opacity=opacity)
-            fresh.append((0.0, self.scene.add_glb(f"/object/shape_{generation}_0", data)))
-        else:
-            timeline = self.surface.timeline
-            for k, time in enumerate(self.surface.key_times()):
-                moment = timeline.at(time)
-                data = glb_bytes(
-                    self.surface.vertices(moment, exaggerate=self.look.exaggerate),
-                    self.surface.faces,
-                    self.surface.colours(moment, self.look.colour_by),
-                    opacity=opacity,
-                )
-                name = f"/object/shape_{generation}_{k}"
-                fresh.append((time, self.scene.add_glb(name, data, visible=False)))
-        self._shapes, self._shown = fresh, None
-        for _, handle in old:
-            handle.remove()
+    def _new_shapes(self) -> None:
+        """The old shapes go; the new ones come as they are wanted."""
+        old = list(self._shapes.values())
+        self._times = self.opened.shape_times(self.rank)
+        self._shapes, self._shown, self._series = {}, None, next(self._generation)
+        self._drop(old)
+
+    def send_next_shape(self) -> bool:
+        """Send one shape that has not been wanted yet, hidden; False when all are there."""
+        missing = [k for k in range(len(self._times)) if k not in self._shapes]
+        if missing:
+            self._send_shape(missing[0], visible=False)
+        return len(missing) > 1
+
+    def _send_shape(self, number: int, *, visible: bool) -> None:
+        data = self.opened.shape(self.rank, self.look, number)
+        name = f"/object/shape_{self._series}_{number}"
+        self._shapes[number] = self.scene.add_glb(name, data, visible=visible)
 
     # -- what changes with time ----------------------------------------------------------------------------------
 
     def show(self, moment: Moment | None) -> None:
         """Bring everything to a moment; with none to the task's start."""
-        q = moment.q if moment is not None else self.task.q_start
-        for handle, T in zip(self._links.values(), self.assembly.robot.poses(list(self._links), q), strict=True):
-            _place(handle, T)
+        if self._links:
+            self._place_robot(moment)
         T_object = moment.T_world_object if moment is not None else self.task.T_world_object
         _place(self.object, T_object)
         self._pick_shape(0.0 if moment is None else moment.time)
@@ -246,12 +214,15 @@ class Stage:
         self._show_liquid(moment, T_object)
 
     def _pick_shape(self, time: float) -> None:
-        index = int(np.argmin([abs(t - time) for t, _ in self._shapes])) if self._shapes else None
-        if index == self._shown or index is None:
+        index = int(np.argmin([abs(t - time) for t in self._times]))
+        if index == self._shown:
             return
-        self._shapes[index][1].visible = True
+        if index in self._shapes:
+            self._shapes[index].visible = True
+        else:
+            self._send_shape(index, visible=True)
         if self._shown is not None:
-            self._shapes[self._shown][1].visible = False
+            self._shapes[self._shown].visible = False
         self._shown = index
 
     def _show_forces(self, moment: Moment | None) -> None:

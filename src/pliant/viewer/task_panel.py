@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import tempfile
 import threading
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +16,10 @@ import yaml
 from pliant.errors import InputError
 from pliant.planner import Plan, Task
 from pliant.robot import shipped_names
+from pliant.viewer.opened import Opened
 
 if TYPE_CHECKING:
-    from pliant.viewer.app import Viewer
+    from pliant.viewer.session import Session
 
 __all__ = ["TaskPanel", "edited"]
 
@@ -50,11 +53,11 @@ class TaskPanel:
     """The tab in which a task is changed and planned.
 
     Args:
-        viewer: what it acts on.
+        session: what it acts on.
     """
 
-    def __init__(self, viewer: Viewer) -> None:
-        self.viewer, self.gui = viewer, viewer.server.gui
+    def __init__(self, session: Session) -> None:
+        self.session, self.gui = session, session.tab.gui
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -103,9 +106,9 @@ class TaskPanel:
 
     def opened(self) -> None:
         """Show the values of the task that is open now."""
-        task = self.viewer.task
+        task = self.session.task
         assert task is not None
-        self.save_plan.disabled = self.viewer.plan is None
+        self.save_plan.disabled = self.session.plan is None
         fields = _with_defaults(task.source)
         self.plan_button.disabled = self.save_task.disabled = fields is None
         if fields is None:
@@ -149,11 +152,11 @@ class TaskPanel:
 
     def _has_density(self) -> bool:
         """Whether the object's weight comes from a density; else it is given, or the wall's is neglected."""
-        return self.viewer.task is not None and self.viewer.task.body.material.density is not None
+        return self.session.task is not None and self.session.task.body.material.density is not None
 
     def text(self) -> str:
         """The task file that the page stands for."""
-        task = self.viewer.task
+        task = self.session.task
         assert task is not None
         fields = edited(task.source, self.changes())
         return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=120)
@@ -163,16 +166,16 @@ class TaskPanel:
         from pliant.documents import parse_document
         from pliant.files import TaskFile, task_from_fields
 
-        old = self.viewer.task
-        assert old is not None
-        path = self.viewer.folder / f"{old.name}.yaml"
+        opened = self.session.opened
+        assert opened is not None
+        path = opened.folder / f"{opened.task.name}.yaml"
         return task_from_fields(parse_document(yaml.safe_load(self.text()), TaskFile, source=str(path)), path)
 
     # -- planning ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Plan in the background; a second press while it runs does nothing."""
-        with self.viewer.lock:
+        with self.session.lock:
             if self._thread is not None and self._thread.is_alive():
                 return
             self._stop.clear()
@@ -182,12 +185,21 @@ class TaskPanel:
             self._say("reading the task ...")
             self._thread.start()
 
+    def stop(self) -> None:
+        """Give up planning at the next progress report."""
+        self._stop.set()
+
     def _run(self) -> None:
+        viewer, opened = self.session.viewer, self.session.opened
+        assert opened is not None
         try:
             task = self.read()
-            self._say("planning ...")
-            plan = self._plan()(task, jobs=self.viewer.jobs, seed=int(self.seed.value), progress=self._progress)
-            self.viewer.open_plan(plan)
+            with self._turn():
+                self._say("planning ...")
+                plan = self._plan()(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
+            found = Opened(plan.task, plan, folder=opened.folder)
+            viewer.offer(found)
+            self.session.open(found)
             self._say(
                 f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
             )
@@ -201,9 +213,23 @@ class TaskPanel:
             self.plan_button.disabled, self.stop_button.disabled = False, True
             self.progress.visible = False
 
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until no other tab plans."""
+        free = self.session.viewer.planner_free
+        if not free.acquire(blocking=False):
+            self._say("another tab is planning; this one waits ...")
+            while not free.acquire(timeout=0.2):
+                if self._stop.is_set():
+                    raise Stopped
+        try:
+            yield
+        finally:
+            free.release()
+
     def _plan(self) -> Any:
-        if self.viewer.planning is not None:
-            return self.viewer.planning
+        if self.session.viewer.planning is not None:
+            return self.session.viewer.planning
         import pliant.planner
 
         return pliant.planner.plan
@@ -223,15 +249,15 @@ class TaskPanel:
     # -- saving --------------------------------------------------------------------------------------------------
 
     def _send_task(self, event: Any) -> None:
-        task = self.viewer.task
+        task = self.session.task
         assert task is not None
         event.client.send_file_download(f"{task.name}.yaml", self.text().encode(), save_immediately=True)
 
     def _send_plan(self, event: Any) -> None:
         try:
-            if self.viewer.plan is None:
+            if self.session.plan is None:
                 return
-            name, data = plan_bytes(self.viewer.plan)
+            name, data = plan_bytes(self.session.plan)
             event.client.send_file_download(name, data, save_immediately=True)
         except Exception as bug:  # shown in the page like any other failure
             self._say(f"the plan cannot be saved: {type(bug).__name__}: {bug}", error=True)

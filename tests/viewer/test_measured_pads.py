@@ -1,0 +1,89 @@
+"""What tactile arrays measured in a run, on the plan's clock, beside what the plan says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pliant.control import PadSensor, RunRecorder, TactileFrame
+from pliant.files import save_run
+from pliant.planner import Plan
+from pliant.robot import cell_layout
+from pliant.viewer import Measured, Session, Timeline, Viewer, measured_run
+from pliant.viewer.felt import felt_image, felt_pressures
+from pliant.viewer.opened import Opened
+from pliant.viewer.report import _pads
+
+ARRAY = "thumb_distal"
+START = 10.0
+"""The run's clock when the plan's is at zero [s]."""
+
+
+@pytest.fixture(scope="module")
+def measured(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """A run whose thumb feels k tenths of a newton on cell (3, 2) in frame k; it waits for a second at 6 s."""
+    assert plan.task.assembly.hand is not None
+    area = cell_layout(next(a for a in plan.task.assembly.hand.tactile if a.name == ARRAY)).area
+    joints = plan.task.assembly.robot.joint_names
+    recorder = RunRecorder(joints, (ARRAY,))
+    for k in range(9):
+        recorder.append({"time": START + 3.0 + k, "plan_time": min(3.0 + k, 6.0) if k < 5 else 2.0 + k, "phase": 0})
+        recorder.frame(TactileFrame(ARRAY, START + 3.0 + k, counts(0.1 * k, area)))
+    path = tmp_path_factory.mktemp("run") / "ring.run"
+    save_run(recorder.log(), path)
+    return measured_run(path, plan)
+
+
+def counts(newtons: float, area: float) -> np.ndarray:
+    """A frame with one loaded cell, as the pad's electronics send it."""
+    forces = np.zeros((13, 6))
+    forces[3, 2] = newtons
+    return PadSensor().counts(forces, cell_area=area)
+
+
+def test_frames_come_back_as_pressures_at_the_times_of_the_plan(plan: Plan, measured: Measured) -> None:
+    """Counts have 12 bits, so a force comes back to within half a count's worth, here below 2 %."""
+    pad = measured.pads[ARRAY]
+    assert pad.pressures(2.9) is None
+    assert measured.felt(2.9) == {}
+    for time, frame in ((3.0, 0), (4.5, 1), (5.0, 2), (6.0, 4), (6.9, 4), (7.0, 5), (99.0, 8)):
+        pressures = measured.felt(time)[ARRAY]
+        assert pressures[3, 2] * pad.cell_area == pytest.approx(0.1 * frame, rel=0.02)
+        assert np.count_nonzero(pressures) == (1 if frame else 0)
+
+
+def test_measured_pads_lie_below_the_planned_ones_in_the_same_colours(plan: Plan, measured: Measured) -> None:
+    timeline = Timeline(plan.grasps[0])
+    moment = timeline.at(float(timeline.times[0]))
+    alone = np.asarray(felt_image(plan.task, moment, largest=1e5))
+    both = np.asarray(felt_image(plan.task, moment, measured, largest=1e5))
+    assert ARRAY in felt_pressures(plan.task, moment)
+    assert both.shape == (2 * alone.shape[0], *alone.shape[1:])
+    np.testing.assert_array_equal(both[: len(alone)], alone)
+    assert not np.array_equal(both[len(alone) :], alone)
+    # A run that measured exactly what was planned gives the same blocks twice; only the title differs.
+    planned = felt_pressures(plan.task, moment)
+
+    class Perfect(Measured):
+        def felt(self, time: float) -> dict[str, np.ndarray]:
+            return planned
+
+    same = np.asarray(felt_image(plan.task, moment, Perfect(measured.times, pads=measured.pads), largest=1e5))
+    np.testing.assert_array_equal(same[26 : len(alone)], same[len(alone) + 26 :])
+
+
+def test_page_and_report_show_measured_pads_along_the_timeline(plan: Plan, measured: Measured) -> None:
+    with Viewer(port=0) as viewer:
+        session = Session(viewer, viewer.server)
+        session.open(Opened(plan.task, plan))
+        planned = session.panels.pads.content
+        session.open(Opened(plan.task, plan, measured))
+        first = session.panels.pads.content
+        session.show_time(7.0)
+        later = session.panels.pads.content
+    assert all("data:image/png;base64," in content for content in (planned, first, later))
+    assert len({planned, first, later}) == 3
+    text = _pads(plan.task, Timeline(plan.grasps[0]), measured)
+    assert "and what they felt" in text
+    assert text.count("<img") == 3
+    assert "and what they felt" not in _pads(plan.task, Timeline(plan.grasps[0]), None)

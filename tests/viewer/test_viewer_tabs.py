@@ -1,0 +1,135 @@
+"""Several tabs at once: each has its own time, grasp and colours, and leaves nothing behind when it closes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import viser
+from browser_eye import Eye
+
+from pliant.planner import Plan
+from pliant.viewer import ColourBy, Session, Viewer
+from pliant.viewer.look import default_camera
+from pliant.viewer.stage import Stage
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def viewer(plan: Plan) -> Iterator[Viewer]:
+    with Viewer(port=0) as viewer:
+        viewer.open_plan(plan)
+        yield viewer
+
+
+def tab(browser: Any, viewer: Viewer, width: int, height: int) -> tuple[Eye, Session]:
+    """A new tab with its words and its canvas there, and the server's side of it."""
+    known = set(viewer.sessions)
+    eye = Eye.on(browser, width, height)
+    eye.page.goto(viewer.address)
+    eye.page.locator("canvas").first.wait_for()
+    eye.wait("largest_force", "N")
+    (session,) = set(viewer.sessions) - known
+    return eye, session
+
+
+def living(*kinds: type) -> int:
+    """How many objects of these kinds are there that somebody holds."""
+    gc.collect()
+    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
+
+
+def test_what_one_tab_does_no_other_tab_sees(browser: Any, viewer: Viewer, plan: Plan) -> None:
+    """Time, grasp, colours and playing of a wide and a narrow tab go their own ways."""
+    wide, left = tab(browser, viewer, 900, 500)
+    narrow, right = tab(browser, viewer, 400, 720)
+    assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 400
+    # The narrow one looks from farther away, with the object above the panel, whatever the page's first camera was.
+    eye, target = default_camera(plan.task)
+    for _ in range(40):
+        camera = right.tab.camera
+        if np.linalg.norm(camera.position - camera.look_at) > 1.9 * np.linalg.norm(eye - target):
+            break
+        narrow.page.wait_for_timeout(250)
+    assert camera.look_at[2] < target[2] - 0.02
+    np.testing.assert_allclose(left.tab.camera.position, eye, atol=1e-4)
+    start = narrow.value("time")
+    thumb = wide.page.get_by_role("slider").first
+    thumb.focus()
+    thumb.press("Home")
+    wide.wait("time", "0.00 s")
+    wide.page.get_by_role("tab", name="Hypotheses").click()
+    wide.page.get_by_role("button", name="2: ").click()
+    wide.wait("largest_force", f"{plan.grasps[1].grasp.largest_force:.2f}")
+    wide.page.get_by_role("tab", name="Look").click()
+    wide.page.get_by_label("Colour by").first.click()
+    wide.page.get_by_role("option", name="pressure").click()
+    wide.page.get_by_text("contact pressure [kPa]").wait_for()
+    wide.page.get_by_role("button", name="play").click()
+    wide.page.wait_for_function(
+        "start => parseFloat(document.querySelector('[data-pliant=time]').innerText) > start + 0.2",
+        arg=float(plan.grasps[1].grasp.time),
+    )
+    assert left.player.playing and not right.player.playing
+    assert (left.rank, right.rank) == (1, 0)
+    assert left.stage is not None and right.stage is not None
+    assert (left.stage.look.colour_by, right.stage.look.colour_by) == (ColourBy.PRESSURE, ColourBy.DISPLACEMENT)
+    assert narrow.value("time") == start
+    assert narrow.value("largest_force") == f"{plan.grasps[0].grasp.largest_force:.2f} N"
+    assert narrow.page.get_by_text("contact pressure [kPa]").count() == 0
+    wide.page.close()
+    right.show_time(0.0)  # the other one lives on
+    narrow.wait("time", "0.00 s")
+    assert wide.complaints == narrow.complaints == []
+    narrow.page.close()
+
+
+@pytest.mark.timeout(900)  # a busy machine without a graphics card takes long over a page
+def test_twenty_page_loads_leave_nothing_behind(browser: Any, viewer: Viewer) -> None:
+    """Files, threads, clients, sessions and handles are as before; memory grows by less than a session holds.
+
+    One session's meshes are a few megabytes, so twenty leaked ones would show many times over.
+    """
+    eye = Eye.on(browser, 300, 240)
+
+    def load() -> None:
+        eye.page.goto(viewer.address)
+        eye.page.locator("canvas").first.wait_for()
+        eye.wait("largest_force", "N")
+
+    def standing() -> dict[str, float]:
+        eye.page.goto("about:blank")
+        for _ in range(20):
+            if not viewer.server.get_clients() and not living(Session):
+                break
+            eye.page.wait_for_timeout(500)
+        rss = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+        return {
+            "clients": len(viewer.server.get_clients()),
+            "sessions": living(Session, Stage),
+            "handles": living(viser.SceneNodeHandle, viser.GuiInputHandle),
+            "files": len(list(Path("/proc/self/fd").iterdir())),
+            "threads": threading.active_count(),
+            "rss_mb": float(rss.split()[1]) / 1e3,
+        }
+
+    for _ in range(3):
+        load()
+    before = standing()
+    for _ in range(20):
+        load()
+    after = standing()
+    print(before, after)
+    assert after["clients"] == after["sessions"] == before["sessions"] == 0
+    assert after["handles"] <= before["handles"]
+    assert after["files"] <= before["files"] + 1
+    assert after["threads"] <= before["threads"] + 4  # the pool of the server's callbacks grows to its bound of 32
+    assert after["rss_mb"] < before["rss_mb"] + 12.0
+    assert eye.complaints == []
+    eye.page.close()
