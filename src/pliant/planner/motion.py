@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
@@ -133,19 +134,19 @@ class SmoothMotion:
     places: Floats
 
     def along(self, path: Floats) -> Floats:
-        """The path at all times: straight between its points."""
-        i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
-        share = (self.places - i)[:, None]
-        return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
+        """The path (n x k) at all times: a natural cubic through its points, within their range."""
+        if len(path) < 3:
+            i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
+            share = (self.places - i)[:, None]
+            return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
+        smooth = CubicSpline(np.arange(len(path)), path, bc_type="natural")(self.places)
+        return np.asarray(np.clip(smooth, path.min(axis=0), path.max(axis=0)))
 
     def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
-        """The same for poses."""
-        last = len(poses) - 1
-        found = []
-        for place in self.places:
-            i = int(min(max(place, 0), max(last - 1, 0)))
-            found.append(pin.SE3.Interpolate(poses[i], poses[min(i + 1, last)], float(place - i)))
-        return found
+        """The same for poses; orientations as turns from the first."""
+        first = poses[0].rotation
+        rows = np.array([[*T.translation, *pin.log3(first.T @ T.rotation)] for T in poses])
+        return [pin.SE3(first @ pin.exp3(row[3:]), row[:3]) for row in self.along(rows)]
 
 
 def smooth_motion(

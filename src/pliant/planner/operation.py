@@ -128,7 +128,7 @@ class _Timeline:
 
     Args:
         q_start, T_start: where it begins.
-        reach: half the object's size [m]: what turns is carried that far from its origin.
+        reach: the object's furthest point from its origin [m]: what turns is carried as far as that.
     """
 
     q_start: Floats
@@ -168,7 +168,7 @@ class _Timeline:
         """
         if len(path) < 2:
             return np.zeros(len(path))
-        arms = self.reach * np.vstack([np.zeros(3), np.eye(3)])
+        arms = self.reach * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
         carried = np.array([arms @ T.rotation.T + T.translation for T in poses])
         motion = smooth_motion(path, limits, least=least, carried=carried, acceleration=acceleration)
         self.add(phase, motion.times, motion.along(path), motion.poses(poses))
@@ -179,7 +179,8 @@ class _Timeline:
 
 
 def _reach(setting: Setting) -> float:
-    return 0.5 * setting.body.mesh.diagonal
+    """The furthest point of the object from its origin [m]."""
+    return float(np.linalg.norm(setting.body.mesh.vertices, axis=1).max())
 
 
 def _even(start: pin.SE3, end: pin.SE3, count: int) -> list[pin.SE3]:
