@@ -35,6 +35,7 @@ def proposal_text(proposal: Proposal) -> str:
         f"name: {hand.name}",
         f"title: {_quoted(hand.title)}",
         f"urdf: {_quoted(hand.urdf)}",
+        *_comments(proposal, "mount"),
         f"mount: {_quoted(hand.mount)}",
     ]
     palm = hand.palm
