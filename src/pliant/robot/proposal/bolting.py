@@ -48,7 +48,8 @@ def find_mount(tree: HandTree, curls: list[Curl], preshape: Preshape) -> Mount:
     ]
     body = _corners(tree, fixed or list(tree.palm), q, T_root_world)
     tips = np.array([T_root_world.act(curl.tip(robot, q)) for curl in curls])
-    low, high = float(body[:, 2].min()), float(max(body[:, 2].max(), tips[:, 2].max()))
+    heights = np.concatenate([body[:, 2], tips[:, 2]])
+    low, high = float(heights.min()), float(heights.max())
     behind = max(0.0, -low) / max(high - low, 1e-9)
     if behind <= BEHIND:
         reason = f"the hand lies in front of the frame of '{root}', along its z"
