@@ -85,8 +85,7 @@ class ZipParts:
     def __init__(self, data: bytes, source: str, kind: PartsKind) -> None:
         self.source, self.kind = source, kind
         if not data.startswith(b"PK"):
-            what = Problem("", f"is not a {kind.thing}", f"a {kind.thing} is a zip archive")
-            raise kind.error(source, what)
+            raise kind.error(source, Problem("", f"is not a {kind.thing} file", f"a {kind.thing} is a zip archive"))
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
             self._members = {entry.filename: entry for entry in self._zip.infolist()}
