@@ -40,8 +40,13 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Ray is 80 MB to download, so only the tests get it. Where there is none for this Python, they skip, and say so.
+$(VENV)/.ray: $(VENV)/.ready
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,ray]' && touch $@ \
+	  || echo "NO RAY: it could not be installed; the tests of the Ray engine will be skipped" >&2
+
 # Performance tests measure CPU time, so they run after the others, alone.
-test: lint
+test: lint $(VENV)/.ray
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not performance"
 	$(BIN)/pytest -m performance
 

@@ -150,8 +150,19 @@ def main() -> None:
     print(
         "{items} trivial items: {ms_per_item:.1f} ms each, memory grown by {memory_growth_mb:.1f} MB".format(**nothing)
     )
+    print("overhead %: in the clock are starting the workers (imports included), handing out, committing, the summary")
+    print("steady %: from the first items' ends to the last's, so without the start of workers and the summary")
     if "ray" in found:
-        print(f"starting the Ray cluster took {found['ray']['cluster_start_s']:.1f} s")
+        row = found["ray"]
+        start = row["cluster_start_s"]
+        whole = 100 * (options.jobs * (row["elapsed_s"] + start) / row["work_s"] - 1)
+        print(f"not in the clock: starting the Ray cluster, {start:.1f} s; with it Ray's overhead is {whole:.1f} %")
+    for name, most in (("local", 5.0), ("ray", 15.0)):
+        if name in found:
+            value = found[name]["overhead_all_%"]
+            print(
+                f"{name}: {value:.1f} % with the start of workers; {'meets' if value < most else 'MISSES'} {most:g} %"
+            )
     record = {"engines": found, "trivial": nothing, "load": os.getloadavg(), **about("ray", "pyarrow")}
     write(options.out, record)
 

@@ -174,3 +174,14 @@ def test_errors_survive_pickling_with_all_their_facts() -> None:
     assert isinstance(again, InputError)
     assert (again.source, again.problems, str(again)) == (error.source, error.problems, str(error))
     assert str(again) == "a.stl: vertex 3: is NaN; give numbers\na.stl: empty"
+
+
+def test_a_mistake_that_is_made_a_thousand_times_is_told_ten_times():
+    """All of them stay in the error; people read ten lines and how many more there are."""
+    problems = [Problem(f"hypotheses[{i}].foo", "unknown field") for i in range(1500)]
+    bad = DocumentError("ring.plan", problems)
+    lines = str(bad).splitlines()
+    assert lines[0] == "ring.plan: hypotheses[0].foo: unknown field"
+    assert len(lines) == 11 and lines[-1] == "ring.plan: and 1490 more"
+    assert len(bad.problems) == 1500
+    assert len(str(DocumentError("ring.plan", problems[:10])).splitlines()) == 10

@@ -5,8 +5,7 @@ The names below are loaded when first used, so ``import pliant`` is quick and pu
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from pliant.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -37,14 +36,4 @@ _HOMES = {
 
 __all__ = ["__version__", *_HOMES]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pliant' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

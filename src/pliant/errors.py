@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
+    "MOST_LINES",
     "DescriptionError",
     "DocumentError",
     "GraspError",
@@ -28,6 +29,10 @@ __all__ = [
     "closest",
     "unknown_name",
 ]
+
+
+MOST_LINES = 10
+"""Problems that are told as text; a field that is wrong in every one of a thousand hypotheses is told ten times."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ class InputError(PliantError):
 
     def __str__(self) -> str:
         prefix = f"{self.source}: " if self.source else ""
-        return "\n".join(f"{prefix}{problem}" for problem in self.problems)
+        lines = [f"{prefix}{problem}" for problem in self.problems[:MOST_LINES]]
+        if (more := len(self.problems) - MOST_LINES) > 0:
+            lines.append(f"{prefix}and {more} more")
+        return "\n".join(lines)
 
 
 class DocumentError(InputError):

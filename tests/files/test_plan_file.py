@@ -21,6 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 import pliant.files.plan_archive as plan_archive
+import pliant.files.zip_parts as zip_parts
 from made_plans import ball_plan
 from pliant.errors import InputError, PlanError
 from pliant.files import load_plan, save_plan
@@ -310,7 +311,7 @@ def test_a_size_that_lies_is_noticed(file: Path) -> None:
 
 
 def test_too_many_parts_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_archive, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(zip_parts, "MOST_MEMBERS", 20)
     assert "at most 20" in refusal(file)
 
 

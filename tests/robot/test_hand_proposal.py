@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import made_hands
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from pliant.errors import RobotError
 from pliant.files import check_file
-from pliant.robot import PALM_FRAME, Hand, load_hand, pad_mesh, parse_urdf, read_urdf, shipped_names, tip_frame
+from pliant.robot import (
+    PALM_FRAME,
+    Hand,
+    link_mesh,
+    load_hand,
+    pad_mesh,
+    parse_urdf,
+    read_urdf,
+    shipped_names,
+    tip_frame,
+)
 from pliant.robot.catalogue import SHIPPED
 from pliant.robot.proposal import Proposal, propose_hand, write_proposal
+from pliant.robot.urdf import Joint, Link
 
 
 def imported(urdf, folder: Path) -> tuple[Proposal, Hand]:
@@ -135,6 +148,64 @@ def test_fingers_that_swing_get_a_preshape_for_round_things(name):
     else:
         assert found["round"].open["base_rotation"] == pytest.approx(np.pi / 3, abs=0.03)
         assert found["round"].closed["base_rotation"] == found["round"].open["base_rotation"]
+
+
+def heights_above_the_mount(hand: Hand) -> np.ndarray:
+    """How far every vertex of the hand that the arm carries rigidly is in front of the flange."""
+    robot, mount = hand.robot, hand.description.mount
+    found = []
+    for link in robot.urdf.links:
+        mesh = link_mesh(link)
+        if mesh is not None and not robot.joints_moving(link.name).any():
+            T = robot.pose(mount, robot.neutral).actInv(robot.pose(link.name, robot.neutral))
+            found.append((mesh.vertices @ T.rotation.T + T.translation)[:, 2])
+    return np.concatenate(found)
+
+
+def test_a_root_frame_in_the_palm_gets_a_mount_behind_it(tmp_path, shared_data):
+    """Nothing of the hand may stick in the arm; the fingers point away from it."""
+    urdf = read_urdf(shared_data / "allegro_hand/allegro_hand_right.urdf", package_dirs=[shared_data])
+    proposal, hand = imported(urdf, tmp_path)
+    assert hand.description.mount != urdf.root
+    assert heights_above_the_mount(hand).min() == pytest.approx(0.0, abs=1e-4)
+    tips = [hand.robot.pose(tip_frame(f.name), hand.q_open("wrap")).translation for f in hand.description.fingers]
+    heights = [hand.robot.pose(hand.description.mount, hand.robot.neutral).actInv(tip)[2] for tip in tips]
+    assert min(heights[:3]) > 0.2
+    assert any(guess.about == "mount" and "behind" in guess.reason for guess in proposal.guesses)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_the_mount_does_not_depend_on_how_the_root_frame_is_turned(tmp_path, turn):
+    """A hand whose root frame lies anywhere in the palm is bolted on by the same face."""
+    file = SHIPPED / "allegro_like" / "allegro_like.urdf"
+    urdf = read_urdf(file)
+    rotation = pin.rpy.rpyToMatrix(*(np.pi / 2 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [2, 0, 1]][turn])))
+    joint = Joint("turned", "fixed", "elsewhere", urdf.root, pin.SE3(rotation, np.zeros(3)))
+    _, hand = imported(replace(urdf, links=(Link("elsewhere"), *urdf.links), joints=(joint, *urdf.joints)), tmp_path)
+    assert heights_above_the_mount(hand).min() == pytest.approx(0.0, abs=1e-4)
+    T = hand.robot.pose(hand.description.mount, hand.robot.neutral).actInv(hand.robot.pose("palm", hand.robot.neutral))
+    np.testing.assert_allclose(T.rotation[:, 2], [0, 0, 1], atol=1e-9)
+    # How the hand is turned about the flange is nobody's to know; how far it stands off is.
+    assert T.translation[2] == pytest.approx(0.095, abs=1e-3)
+    assert np.hypot(*T.translation[:2]) == pytest.approx(0.0091, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["schunk_sdh2", "parallel_gripper"])
+def test_a_root_frame_at_the_flange_is_kept(name):
+    (file,) = (SHIPPED / name).glob("*.urdf")
+    urdf = read_urdf(file)
+    assert propose_hand(urdf).description.mount == urdf.root
+
+
+def test_where_the_tips_meet_the_bending_joints_have_room_both_ways(shared_data):
+    """What is held there can still be moved: no bending joint at its limit, no finger straight."""
+    urdf = read_urdf(shared_data / "allegro_hand/allegro_hand_right.urdf", package_dirs=[shared_data])
+    tips = propose_hand(urdf).description.preshapes[0]
+    for joint in urdf.joints:
+        if joint.name in tips.closed and tips.open[joint.name] != tips.closed[joint.name]:
+            span = joint.upper - joint.lower
+            assert joint.lower + 0.1 * span < tips.closed[joint.name] < joint.upper - 0.04 * span, joint.name
+    assert tips.open["joint_15.0"] > 0.4  # the thumb's second bending joint
 
 
 def test_a_barrett_like_hand_is_understood(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pliant.ros import RosLink
+from pliant.ros import Ros2Link
 
 LOOPBACK = """<CycloneDDS><Domain Id="any">
 <General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces>
@@ -23,9 +23,9 @@ def domain(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.fixture
-def links(domain: int) -> Iterator[tuple[RosLink, RosLink]]:
+def links(domain: int) -> Iterator[tuple[Ros2Link, Ros2Link]]:
     """Two participants that see each other."""
-    pair = RosLink(domain), RosLink(domain)
+    pair = Ros2Link(domain), Ros2Link(domain)
     yield pair
     for link in pair:
         link.close()

@@ -17,7 +17,7 @@ from made_plans import ball_plan
 from pliant.errors import OptionError
 from pliant.files import load_plan
 from pliant.planner import Plan, PlanStatus, Task
-from pliant.ros import PlanningNode, RosLink, wire
+from pliant.ros import PlanningNode, Ros2Link, messages
 from pliant.ros.planning_node import REQUEST, STATUS, TRAJECTORY
 
 TASK = """
@@ -35,10 +35,10 @@ planner: {faces: 12, rolls: 4, hypotheses: 30, keep: 2}
 class Client:
     """A ROS node that asks."""
 
-    def __init__(self, link: RosLink, node: PlanningNode | None = None) -> None:
+    def __init__(self, link: Ros2Link, node: PlanningNode | None = None) -> None:
         self.link, self.node = link, node
-        link.listen(STATUS, wire.String)
-        link.listen(TRAJECTORY, wire.JointTrajectory, latched=True)
+        link.listen(STATUS, messages.String)
+        link.listen(TRAJECTORY, messages.JointTrajectory, latched=True)
 
     def ask(self, text: str, *, wait_for: set[str], seconds: float = 20.0) -> list[dict[str, Any]]:
         """Answers up to the first that is in one of the wanted states; asks again until the node has been found."""
@@ -46,7 +46,7 @@ class Client:
         end, again = time.monotonic() + seconds, 0.0
         while time.monotonic() < end:
             if not answers and time.monotonic() > again:
-                self.link.publish(REQUEST, wire.String(text))
+                self.link.publish(REQUEST, messages.String(text))
                 again = time.monotonic() + 0.5
             if self.node is not None:
                 self.node.step()
@@ -67,7 +67,7 @@ def search(task: Task) -> Plan:
 
 
 @pytest.fixture
-def client(links: tuple[RosLink, RosLink]) -> Any:
+def client(links: tuple[Ros2Link, Ros2Link]) -> Any:
     ball_plan()
     node = PlanningNode(links[0], search)
     yield Client(links[1], node)
@@ -123,7 +123,7 @@ def test_another_process_plans_for_real(domain: int, tmp_path: Path) -> None:
     node = subprocess.Popen(
         [*command, "--out", str(tmp_path), "--jobs", "1", "--once"], stderr=subprocess.PIPE, text=True
     )
-    link = RosLink(domain)
+    link = Ros2Link(domain)
     try:
         client = Client(link)
         answer = client.ask(request(name="ball/1"), wait_for={"found", "none", "refused"}, seconds=200.0)[-1]

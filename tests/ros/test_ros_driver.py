@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pliant.cli import run
 from pliant.control import Driver
 from pliant.errors import OptionError
 from pliant.robot import load_assembly
-from pliant.ros import RosDriver, RosLink, wire
+from pliant.ros import Ros1Link, Ros2Link, RosDriver, messages
 
-Links = tuple[RosLink, RosLink]
+Links = tuple[Ros2Link, Ros2Link]
 
 
 def until(what: Callable[[], Any], seconds: float = 10.0) -> Any:
@@ -31,9 +32,9 @@ def driver(links: Links) -> RosDriver:
     return RosDriver(links[0], load_assembly(None, "parallel_gripper"), period=0.005)
 
 
-def say_joints(robot: RosLink, **positions: float) -> None:
-    header = wire.Header(wire.Time.of(time.time()))
-    robot.publish("/joint_states", wire.JointState(header, list(positions), list(positions.values())))
+def say_joints(robot: Ros2Link, **positions: float) -> None:
+    header = messages.Header(messages.Time.of(time.time()))
+    robot.publish("/joint_states", messages.JointState(header, list(positions), list(positions.values())))
 
 
 def test_it_is_a_driver(driver: RosDriver) -> None:
@@ -67,13 +68,13 @@ def test_a_late_message_does_not_replace_a_newer_one(driver: RosDriver, links: L
     now = time.time()
     until(lambda: say_joints(links[1], opening=0.04) or driver.read().joints)
     for stamp, value in ((now + 5.0, 0.02), (now - 5.0, 0.01)):
-        header = wire.Header(wire.Time.of(stamp))
-        links[1].publish("/joint_states", wire.JointState(header, ["opening"], [value]))
+        header = messages.Header(messages.Time.of(stamp))
+        links[1].publish("/joint_states", messages.JointState(header, ["opening"], [value]))
     until(lambda: driver.read().joints.positions[0] == 0.02)
     # Messages arrive in order: once the newer one is here, the older one has been and gone.
     for stamp, value in ((now - 4.0, 0.0), (now + 6.0, 0.03)):
-        header = wire.Header(wire.Time.of(stamp))
-        links[1].publish("/joint_states", wire.JointState(header, ["opening"], [value]))
+        header = messages.Header(messages.Time.of(stamp))
+        links[1].publish("/joint_states", messages.JointState(header, ["opening"], [value]))
     seen = []
     until(lambda: seen.append(driver.read().joints.positions[0]) or seen[-1] == 0.03)
     assert set(seen) <= {0.02, 0.03}
@@ -83,12 +84,12 @@ def test_tactile_images_become_frames_and_wrong_ones_do_not(driver: RosDriver, l
     counts = np.arange(50, dtype="<u2").reshape(10, 5) * 20
     stamp = time.time()
 
-    def image(**changes: Any) -> wire.Image:
+    def image(**changes: Any) -> messages.Image:
         values: dict[str, Any] = {
-            "header": wire.Header(wire.Time.of(stamp)), "height": 10, "width": 5, "encoding": "16UC1",
-            "is_bigendian": 0, "step": 10, "data": list(counts.tobytes()),
+            "header": messages.Header(messages.Time.of(stamp)), "height": 10, "width": 5, "encoding": "16UC1",
+            "is_bigendian": 0, "step": 10, "data": counts.tobytes(),
         }  # fmt: skip
-        return wire.Image(**(values | changes))
+        return messages.Image(**(values | changes))
 
     def seen() -> Any:
         links[1].publish("/tactile/left_pad", image())
@@ -99,20 +100,20 @@ def test_tactile_images_become_frames_and_wrong_ones_do_not(driver: RosDriver, l
     assert set(frames) == {"left_pad"}
     np.testing.assert_array_equal(frames["left_pad"].counts, counts)
     assert frames["left_pad"].time == pytest.approx(stamp - driver._start, abs=1e-6)
-    for wrong in ({"encoding": "rgb8"}, {"step": 5}, {"data": [1, 2, 3]}, {"width": 2**31}):
+    for wrong in ({"encoding": "rgb8"}, {"step": 5}, {"data": b"123"}, {"width": 2**31}):
         links[1].publish("/tactile/right_pad", image(**wrong))
-    big = image(is_bigendian=1, data=list(counts.astype(">u2").tobytes()))
+    big = image(is_bigendian=1, data=counts.astype(">u2").tobytes())
     until(lambda: links[1].publish("/tactile/right_pad", big) or "right_pad" in driver.read().frames)
     np.testing.assert_array_equal(driver.read().frames["right_pad"].counts, counts)
 
 
 def test_commands_arrive_as_trajectories_of_one_point(driver: RosDriver, links: Links) -> None:
     robot = links[1]
-    robot.listen("/joint_command", wire.JointTrajectory)
+    robot.listen("/joint_command", messages.JointTrajectory)
     command = until(lambda: driver.command_positions(np.array([0.02])) or robot.take("/joint_command"))[-1]
     assert command.joint_names == ["opening"]
     assert command.points[0].positions == [0.02]
-    assert command.points[0].time_from_start == wire.Duration(0, 5_000_000)
+    assert command.points[0].time_from_start == messages.Duration(0, 5_000_000)
     with pytest.raises(OptionError, match="finite"):
         driver.command_positions(np.array([np.nan]))
     with pytest.raises(OptionError, match="positions only"):
@@ -123,7 +124,7 @@ def test_an_emergency_stop_holds_the_robot_where_it_is_and_refuses_what_follows(
     driver: RosDriver, links: Links
 ) -> None:
     robot = links[1]
-    robot.listen("/joint_command", wire.JointTrajectory)
+    robot.listen("/joint_command", messages.JointTrajectory)
     until(lambda: driver.command_positions(np.array([0.01])) or robot.take("/joint_command"))
     until(lambda: say_joints(robot, opening=0.035) or driver.read().joints)
     robot.take("/joint_command")
@@ -169,4 +170,24 @@ def test_cycles_have_their_period_and_missed_ones_are_not_made_up_for(
 
 def test_a_domain_that_does_not_exist_is_refused() -> None:
     with pytest.raises(OptionError, match="0 to 232"):
-        RosLink(233)
+        Ros2Link(233)
+
+
+@pytest.mark.parametrize("address", ["robot", "https://robot:11311", "http://robot", "http://:1", "http://robot:99999"])
+def test_an_address_that_no_master_can_have_is_refused(address: str) -> None:
+    with pytest.raises(OptionError, match="an address such as"):
+        Ros1Link(address)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ros", "1", "--domain", "3"], "ROS 1 has no domains"),
+        (["--ros", "2", "--master", "http://127.0.0.1:9"], "ROS 2 has no master"),
+    ],
+)
+def test_options_of_the_other_version_of_ros_are_refused(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ros", *options]) == 2
+    assert words in capsys.readouterr().err

@@ -9,8 +9,9 @@ import pytest
 from rosbags.typesys import Stores, get_typestore
 
 from made_plans import ball_plan
-from pliant.ros import wire
+from pliant.ros import messages
 from pliant.ros.planning_node import trajectory_message
+from pliant.ros.ros2_types import dds_type, to_dds
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 
@@ -36,21 +37,24 @@ def reference(message: Any) -> Any:
     return reference_type(**values)
 
 
-HEADER = wire.Header(wire.Time.of(1700000000.123456789), "world")
+HEADER = messages.Header(messages.Time.of(1700000000.123456789), "world")
+POINT = messages.JointTrajectoryPoint([1.5], time_from_start=messages.Duration.of(0.25))
 MESSAGES = [
-    wire.String("pliant: Größe"),
-    wire.JointState(HEADER, ["a", "joint_2", "c"], [0.1, -2.5, 3.0], [1.0, 2.0, 3.0], []),
-    wire.JointState(),
-    wire.JointTrajectory(HEADER, ["j"], [wire.JointTrajectoryPoint([1.5], time_from_start=wire.Duration.of(0.25))]),
-    wire.Image(HEADER, 2, 3, "16UC1", 0, 6, list(range(12))),
+    messages.String("pliant: Größe"),
+    messages.JointState(HEADER, ["a", "joint_2", "c"], [0.1, -2.5, 3.0], [1.0, 2.0, 3.0], []),
+    messages.JointState(),
+    messages.JointTrajectory(
+        HEADER, ["j"], [messages.JointTrajectoryPoint([1.5], time_from_start=messages.Duration.of(0.25))]
+    ),
+    messages.Image(HEADER, 2, 3, "16UC1", 0, 6, bytes(range(12))),
 ]
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_bytes_are_those_of_ros(message: Any) -> None:
-    expected = reference(message)
+    expected = reference(to_dds(message))
     data = bytes(STORE.serialize_cdr(expected, expected.__msgtype__))
-    ours = message.serialize()
+    ours = to_dds(message).serialize()
     # The end of a message may be padded to four bytes.
     assert ours[: len(data)] == data[: len(ours)]
     assert abs(len(ours) - len(data)) < 4
@@ -60,7 +64,7 @@ def test_bytes_are_those_of_ros(message: Any) -> None:
 
 def test_a_planned_trajectory_is_read_by_ros() -> None:
     plan = ball_plan()
-    data = trajectory_message(plan, plan.best).serialize()
+    data = to_dds(trajectory_message(plan, plan.best)).serialize()
     read = STORE.deserialize_cdr(data, "trajectory_msgs/msg/JointTrajectory")
     assert tuple(read.joint_names) == plan.task.assembly.robot.joint_names
     np.testing.assert_array_equal([point.positions for point in read.points], plan.best.trajectory.q)
@@ -69,5 +73,5 @@ def test_a_planned_trajectory_is_read_by_ros() -> None:
 
 
 def test_type_names_are_those_of_ros() -> None:
-    assert wire.JointState.__idl_typename__ == "sensor_msgs::msg::dds_::JointState_"
-    assert wire.JointTrajectory.__idl_typename__ == "trajectory_msgs::msg::dds_::JointTrajectory_"
+    assert dds_type(messages.JointState).__idl_typename__ == "sensor_msgs::msg::dds_::JointState_"
+    assert dds_type(messages.JointTrajectory).__idl_typename__ == "trajectory_msgs::msg::dds_::JointTrajectory_"

@@ -37,6 +37,7 @@ def check(
     from rich.markup import escape
 
     from pliant.cli.answers import EXIT_BROKEN, emit
+    from pliant.errors import MOST_LINES
     from pliant.files import check_file
 
     reports = [check_file(path, package_dirs=package_dir) for path in files]
@@ -49,8 +50,10 @@ def check(
                 console.print(f"    {escape(fact)}")
             for note in report.notes:
                 console.print(f"    [yellow]note[/] {escape(note)}")
-            for problem in report.problems:
+            for problem in report.problems[:MOST_LINES]:
                 console.print(f"    [red]problem[/] {escape(str(problem))}")
+            if (more := len(report.problems) - MOST_LINES) > 0:
+                console.print(f"    and {more} more problems")
     emit(
         {
             "files": [

@@ -9,31 +9,38 @@ import typer
 
 if TYPE_CHECKING:
     from pliant.robot import Hand
+    from pliant.robot.description import HandDescription
     from pliant.robot.proposal import Proposal
 
 __all__ = ["hand"]
 
 
 def hand(
-    action: Annotated[str, typer.Argument(help="import: propose a description.")],
-    urdf: Annotated[Path, typer.Argument(help="The hand's URDF.")],
+    action: Annotated[str, typer.Argument(help="import: propose a description; view: look at one and correct it.")],
+    file: Annotated[Path, typer.Argument(help="The hand's URDF; for view its hand.yaml.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the result; the hand's name by default.")] = None,
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
     ] = [],  # noqa: B006 - typer copies it
     picture: Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the proposal.")] = True,
+    view: Annotated[bool, typer.Option("--view", help="Show the proposal in the browser, for correction.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try for the page; 0 takes any.")] = 8080,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Propose the description of a hand from its URDF: fingers, pads, open and closed, palm, preshapes.
 
     Writes a folder with hand.yaml (every guess as a comment, with its reason and how sure it is), the URDF, its meshes
-    and a picture. Look at it, correct hand.yaml, and see with `pliant check` whether it still fits.
+    and a picture. Look at it, correct hand.yaml, and see with `pliant check` whether it still fits. With --view, and
+    later with `pliant hand view hand.yaml`, that is done in a page on this machine; stop it with Ctrl-C.
 
     Examples:
 
         pliant hand import my_hand.urdf
 
-        pliant hand import allegro.urdf --package-dir ~/catkin_ws/src --out hands/allegro
+        pliant hand import allegro.urdf --package-dir ~/catkin_ws/src --out hands/allegro --view
+
+        pliant hand view hands/allegro/hand.yaml
     """
     from pliant.cli.answers import EXIT_BROKEN, emit
     from pliant.errors import OptionError, unknown_name
@@ -41,9 +48,12 @@ def hand(
     from pliant.robot import load_hand, read_urdf
     from pliant.robot.proposal import propose_hand, write_proposal
 
+    if action == "view":
+        _view(load_hand(file), file, None, port, browser)
+        return
     if action != "import":
-        raise OptionError("pliant hand", unknown_name("action", action, ("import",)))
-    proposal = propose_hand(read_urdf(urdf, package_dirs=package_dir))
+        raise OptionError("pliant hand", unknown_name("action", action, ("import", "view")))
+    proposal = propose_hand(read_urdf(file, package_dirs=package_dir))
     folder = out if out is not None else Path(proposal.description.name)
     if (folder / "hand.yaml").exists():
         raise OptionError(str(folder / "hand.yaml"), "is there already; name another folder with --out")
@@ -70,6 +80,29 @@ def hand(
         for problem in report.problems:
             typer.echo(f"problem: {problem}", err=True)
         raise typer.Exit(EXIT_BROKEN)
+    if view:
+        _view(load_hand(path), path, proposal, port, browser)
+
+
+def _view(hand: Hand, path: Path, proposal: Proposal | None, port: int, browser: bool) -> None:
+    import webbrowser
+
+    from pliant.robot.proposal import save_corrected
+    from pliant.viewer.hand_page import HandPage
+
+    guesses = proposal.guesses if proposal is not None else ()
+    before = proposal.description if proposal is not None else hand.description
+
+    def save(corrected: HandDescription) -> tuple[Hand, Path]:
+        return save_corrected(corrected, path, before=before, guesses=guesses), path
+
+    unsure = sorted(guesses, key=lambda guess: guess.confidence)
+    notes = [(guess.about, f"{guess.what} ({guess.reason})", guess.confidence) for guess in unsure]
+    with HandPage(hand, save, notes=notes, port=port) as page:
+        print(f"{page.address}  (Ctrl-C stops)", flush=True)
+        if browser:
+            webbrowser.open(page.address)
+        page.wait()
 
 
 def _draw(hand: Hand, path: Path) -> Path:

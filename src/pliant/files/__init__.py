@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pliant.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pliant.files.calibration_file import calibration_path as calibration_path
@@ -25,23 +26,23 @@ if TYPE_CHECKING:
     from pliant.files.task_schema import TaskFile as TaskFile
 
 _HOMES = {
-    "calibration_path": "calibration_file",
-    "load_calibration": "calibration_file",
-    "save_calibration": "calibration_file",
-    "FileReport": "checking",
-    "Grasp": "grasp_file",
-    "GraspFile": "grasp_file",
-    "TaskFile": "task_schema",
-    "check_file": "checking",
-    "load_run": "run_file",
-    "read_grasp": "grasp_file",
-    "read_task": "task",
-    "save_run": "run_file",
-    "load_plan": "plan_file",
-    "save_plan": "plan_file",
-    "shipped_task": "catalogue",
-    "shipped_tasks": "catalogue",
-    "task_from_fields": "task",
+    "calibration_path": ".calibration_file",
+    "load_calibration": ".calibration_file",
+    "save_calibration": ".calibration_file",
+    "FileReport": ".checking",
+    "Grasp": ".grasp_file",
+    "GraspFile": ".grasp_file",
+    "TaskFile": ".task_schema",
+    "check_file": ".checking",
+    "load_run": ".run_file",
+    "read_grasp": ".grasp_file",
+    "read_task": ".task",
+    "save_run": ".run_file",
+    "load_plan": ".plan_file",
+    "save_plan": ".plan_file",
+    "shipped_task": ".catalogue",
+    "shipped_tasks": ".catalogue",
+    "task_from_fields": ".task",
 }
 
 __all__ = [
@@ -64,14 +65,4 @@ __all__ = [
     "task_from_fields",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f"pliant.files.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pliant.files' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

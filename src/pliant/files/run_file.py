@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-import zipfile
+import re
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pliant.control import Event, PadFrames, RunLog, RunPhase
 from pliant.errors import DocumentError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
+from pliant.files.zip_parts import BROKEN, PartsKind, ZipParts, array_bytes, pack
 
 __all__ = ["load_run", "save_run"]
 
@@ -24,6 +25,9 @@ KIND, VERSION = "pliant run", 1
 DOCUMENT = "run.json"
 MOST_BYTES = 400_000_000
 MOST_UNPACKED = 2_000_000_000
+MOST_TEXT = 200_000_000
+NAME = re.compile(r"run\.json|table/[A-Za-z0-9_]{1,60}\.npy|frames/[0-9]{1,6}_(times|counts)\.npy")
+ALLOWED_NAMES = "run.json, table/QUANTITY.npy, frames/NUMBER_times.npy, frames/NUMBER_counts.npy"
 
 
 def save_run(log: RunLog, path: str | Path) -> Path:
@@ -40,15 +44,12 @@ def save_run(log: RunLog, path: str | Path) -> Path:
         "events": [[event.time, str(event.phase), event.kind, event.text] for event in log.events],
         "facts": _plain(log.facts),
     }
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(DOCUMENT, json.dumps(document, allow_nan=False))
-        for quantity, values in log.table.items():
-            archive.writestr(f"table/{quantity}.npy", _bytes(values))
-        for i, frames in enumerate(log.frames.values()):
-            archive.writestr(f"frames/{i}_times.npy", _bytes(frames.times))
-            archive.writestr(f"frames/{i}_counts.npy", _bytes(frames.counts))
-    write_bytes(path, buffer.getvalue(), error=DocumentError)
+    parts = {DOCUMENT: json.dumps(document, allow_nan=False).encode()}
+    parts |= {f"table/{quantity}.npy": array_bytes(values) for quantity, values in log.table.items()}
+    for i, frames in enumerate(log.frames.values()):
+        parts[f"frames/{i}_times.npy"] = array_bytes(frames.times)
+        parts[f"frames/{i}_counts.npy"] = array_bytes(frames.counts)
+    write_bytes(path, pack(parts, first=DOCUMENT), error=DocumentError)
     return path
 
 
@@ -57,17 +58,11 @@ def load_run(path: str | Path) -> RunLog:
     path = Path(path)
     source = str(path)
     data = read_bytes(path, most=MOST_BYTES, kind="a run log", error=DocumentError, suffixes=(".run",))
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            unpacked = sum(info.file_size for info in archive.infolist())
-            if unpacked > MOST_UNPACKED:
-                raise DocumentError(source, Problem("", f"unpacks to {unpacked / 1e9:.1f} GB", "at most 2 GB"))
-            return _parse(archive, source)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as bad:
-        raise DocumentError(source, Problem("", f"is not a run log: {bad}", "a file written by `pliant run`")) from None
+    kind = PartsKind("run log", DOCUMENT, NAME, ALLOWED_NAMES, MOST_UNPACKED, MOST_TEXT, DocumentError)
+    return _parse(ZipParts(data, source, kind), source)
 
 
-def _parse(archive: zipfile.ZipFile, source: str) -> RunLog:
+def _parse(archive: ZipParts, source: str) -> RunLog:
     document = _document(archive, source)
     try:
         joints = tuple(str(name) for name in document["joints"])
@@ -107,12 +102,9 @@ def _parse(archive: zipfile.ZipFile, source: str) -> RunLog:
     return RunLog(joints, contacts, table, events, frames, facts)
 
 
-def _document(archive: zipfile.ZipFile, source: str) -> dict[str, Any]:
+def _document(archive: ZipParts, source: str) -> dict[str, Any]:
     try:
-        document = json.loads(archive.read(DOCUMENT))
-    except KeyError:
-        allowed = "a file written by `pliant run`"
-        raise DocumentError(source, Problem("", "is a zip file but no run log", allowed)) from None
+        document = json.loads(archive.text(DOCUMENT))
     except (ValueError, RecursionError):
         raise DocumentError(source, Problem(DOCUMENT, "is not JSON")) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
@@ -123,22 +115,15 @@ def _document(archive: zipfile.ZipFile, source: str) -> dict[str, Any]:
     return document
 
 
-def _array(archive: zipfile.ZipFile, name: str, source: str) -> NDArray[Any]:
+def _array(archive: ZipParts, name: str, source: str) -> NDArray[Any]:
+    data = archive.bytes(name)
     try:
-        array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-    except KeyError:
-        raise DocumentError(source, Problem(name, "is missing", "write it again")) from None
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise DocumentError(source, Problem(name, "is damaged", "write it again")) from None
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except BROKEN as bad:
+        raise archive.damaged(name, bad) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise DocumentError(source, Problem(name, "is no array of numbers", "write it again"))
     return array
-
-
-def _bytes(values: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, values, allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,9 @@ Names are loaded when first used; importing the package needs numpy only.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pliant.lazy import lazy_names
 from pliant.objects.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -40,33 +40,33 @@ if TYPE_CHECKING:
     from pliant.objects.writing import write_mesh as write_mesh
 
 _HOMES = {
-    "Body": "body",
-    "ContactLimits": "material",
-    "Liquid": "liquid",
-    "LiquidState": "liquid",
-    "MassProperties": "mass",
-    "Material": "material",
-    "MendedMesh": "validity",
-    "MeshReport": "validity",
-    "SHAPES": "catalogue",
-    "Shape": "catalogue",
-    "check_mesh": "validity",
-    "check_size": "validity",
-    "clip_below": "clipping",
-    "combine": "mass",
-    "fill": "liquid",
-    "join_identical": "mending",
-    "load_mesh": "reading",
-    "make_shape": "catalogue",
-    "mass_properties": "mass",
-    "mend_mesh": "validity",
-    "mesh_volume": "mass",
-    "parse_shape": "catalogue",
-    "read_mesh": "reading",
-    "shell_mass_properties": "mass",
-    "voxel_mass_properties": "voxel",
-    "winding_number": "shells",
-    "write_mesh": "writing",
+    "Body": ".body",
+    "ContactLimits": ".material",
+    "Liquid": ".liquid",
+    "LiquidState": ".liquid",
+    "MassProperties": ".mass",
+    "Material": ".material",
+    "MendedMesh": ".validity",
+    "MeshReport": ".validity",
+    "SHAPES": ".catalogue",
+    "Shape": ".catalogue",
+    "check_mesh": ".validity",
+    "check_size": ".validity",
+    "clip_below": ".clipping",
+    "combine": ".mass",
+    "fill": ".liquid",
+    "join_identical": ".mending",
+    "load_mesh": ".reading",
+    "make_shape": ".catalogue",
+    "mass_properties": ".mass",
+    "mend_mesh": ".validity",
+    "mesh_volume": ".mass",
+    "parse_shape": ".catalogue",
+    "read_mesh": ".reading",
+    "shell_mass_properties": ".mass",
+    "voxel_mass_properties": ".voxel",
+    "winding_number": ".shells",
+    "write_mesh": ".writing",
 }
 
 __all__ = [
@@ -100,14 +100,4 @@ __all__ = [
     "write_mesh",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f"pliant.objects.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pliant.objects' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

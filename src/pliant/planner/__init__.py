@@ -6,9 +6,9 @@ they need, load when they are first used, so that who only reads plans does not 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pliant.lazy import lazy_names
 from pliant.planner.hypotheses import Approach, Hypothesis, approaches, make_hypotheses
 from pliant.planner.results import (
     HeldState,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pliant.planner.verify import verify_plan as verify_plan
 
 _HOMES = {
-    "Progress": "search",
-    "Tolerances": "verify",
-    "Verdict": "verify",
-    "plan": "search",
-    "verify_plan": "verify",
+    "Progress": ".search",
+    "Tolerances": ".verify",
+    "Verdict": ".verify",
+    "plan": ".search",
+    "verify_plan": ".verify",
 }
 
 __all__ = [
@@ -67,13 +67,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f"pliant.planner.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pliant.planner' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

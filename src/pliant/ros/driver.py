@@ -1,4 +1,4 @@
-"""A real robot on ROS 2 as the controller's driver: joint states and tactile frames in, joint positions out.
+"""A real robot on ROS 1 or ROS 2 as the controller's driver: joint states and tactile frames in, joint positions out.
 
 /joint_states            sensor_msgs/JointState            in; several publishers (arm, hand) are put together
 /tactile/ARRAY           sensor_msgs/Image, 16UC1          in; rows x columns counts of one tactile array
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from pliant.control import JointReading, Sample, TactileFrame
 from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
 from pliant.ros.link import RosLink
+from pliant.ros.messages import Duration, Image, JointState, JointTrajectory, JointTrajectoryPoint
 
 __all__ = ["RosDriver"]
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class RosDriver:
-    """Implements `pliant.control.Driver` over ROS 2.
+    """Implements `pliant.control.Driver` over ROS.
 
     Time is that of the messages' stamps, counted from the driver's start on this machine's clock: robot and controller
     must keep the same time (chrony, PTP), or every measurement looks old or new.
@@ -49,8 +49,6 @@ class RosDriver:
         command: str = "/joint_command",
         tactile: str = "/tactile",
     ) -> None:
-        from pliant.ros.wire import Image, JointState
-
         if not 1e-4 <= period <= 10.0:
             raise OptionError("ros", Problem("period", f"{period:g}", "0.0001 to 10 s"))
         self._link, self._assembly, self.period = link, assembly, period
@@ -66,6 +64,7 @@ class RosDriver:
         self._stopped = ""
         self._start = time.time()
         self._next = time.monotonic() + period
+        link.advertise(command, JointTrajectory)
         link.listen(joint_states, JointState)
         for name in self.array_names:
             link.listen(f"{tactile}/{name}", Image)
@@ -90,8 +89,6 @@ class RosDriver:
 
     def command_positions(self, positions: Floats) -> None:
         """One point of a trajectory, one period from now."""
-        from pliant.ros.wire import Duration, JointTrajectory, JointTrajectoryPoint
-
         target = np.asarray(positions, dtype=np.float64)
         if target.shape != (len(self.joint_names),) or not np.isfinite(target).all():
             what = f"{positions!r}"[:100]
@@ -125,7 +122,7 @@ class RosDriver:
     def close(self) -> None:
         self._link.close()
 
-    def _hear(self, message: Any) -> None:
+    def _hear(self, message: JointState) -> None:
         """A joint state may name any joints in any order; those that are not ours are passed over."""
         stamp = message.header.stamp.seconds - self._start
         values: Sequence[float] = message.position
@@ -137,13 +134,12 @@ class RosDriver:
                     self._positions[i], self._stamps[i] = values[k], stamp
                     self._torques[i] = efforts[k] if k < len(efforts) else np.nan
 
-    def _see(self, name: str, image: Any) -> None:
+    def _see(self, name: str, image: Image) -> None:
         """A frame of another size or kind is not a measurement of this array: it is left out, and so grows old."""
         rows, columns = self._shapes[name]
-        data = bytes(image.data)
-        sizes = (image.height, image.width, image.step, len(data))
+        sizes = (image.height, image.width, image.step, len(image.data))
         if image.encoding not in ("16UC1", "mono16") or sizes != (rows, columns, 2 * columns, 2 * rows * columns):
             return
         order = ">u2" if image.is_bigendian else "<u2"
-        counts = np.frombuffer(data, dtype=order).reshape(rows, columns).astype(np.int64)
+        counts = np.frombuffer(image.data, dtype=order).reshape(rows, columns).astype(np.int64)
         self._frames[name] = TactileFrame(name, image.header.stamp.seconds - self._start, counts)

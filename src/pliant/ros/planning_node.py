@@ -21,6 +21,7 @@ from pliant.errors import InputError
 from pliant.files import read_task, shipped_task
 from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.ros.link import RosLink
+from pliant.ros.messages import Duration, JointTrajectory, JointTrajectoryPoint, String
 
 __all__ = ["REQUEST", "STATUS", "TRAJECTORY", "PlanningNode", "trajectory_message"]
 
@@ -46,12 +47,12 @@ class PlanningNode:
         folder: Path | None = None,
         keep: Callable[[str, Plan], None] | None = None,
     ) -> None:
-        from pliant.ros.wire import String
-
         self._link, self._search, self._folder, self._keep = link, search, folder, keep
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
         self._job: tuple[str, Future[Plan]] | None = None
         self._begun = 0.0
+        link.advertise(STATUS, String)
+        link.advertise(TRAJECTORY, JointTrajectory, latched=True)
         link.listen(REQUEST, String)
 
     def step(self) -> None:
@@ -121,15 +122,11 @@ class PlanningNode:
         )
 
     def _tell(self, name: str, state: str, **facts: Any) -> None:
-        from pliant.ros.wire import String
-
         self._link.publish(STATUS, String(json.dumps({"id": name, "state": state, **facts})))
 
 
-def trajectory_message(plan: Plan, grasp: PlannedGrasp) -> Any:
+def trajectory_message(plan: Plan, grasp: PlannedGrasp) -> JointTrajectory:
     """The whole operation as trajectory_msgs/JointTrajectory, starting when it is received (stamp 0)."""
-    from pliant.ros.wire import Duration, JointTrajectory, JointTrajectoryPoint
-
     path = grasp.trajectory
     return JointTrajectory(
         joint_names=list(plan.task.assembly.robot.joint_names),

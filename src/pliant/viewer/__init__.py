@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pliant.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pliant.viewer.app import Viewer as Viewer
@@ -36,34 +37,34 @@ if TYPE_CHECKING:
     from pliant.viewer.timeline import Timeline as Timeline
 
 _HOMES = {
-    "write_run_plots": "run_plots",
-    "run_figures": "run_plots",
-    "line_figure": "figures",
-    "Line": "figures",
-    "Session": "session",
-    "Camera": "still",
-    "ColourBy": "surface",
-    "Drawable": "drawables",
-    "Look": "look",
-    "Measured": "measured",
-    "Moment": "timeline",
-    "ObjectSurface": "surface",
-    "Timeline": "timeline",
-    "Viewer": "app",
-    "arrow": "drawables",
-    "ball": "drawables",
-    "draw_moment": "plan_still",
-    "grasp_figures": "curves",
-    "look_at": "still",
-    "measured_run": "measured",
-    "pressure_image": "pad_image",
-    "render": "still",
-    "report_html": "report",
-    "robot_drawables": "drawables",
-    "save_png": "still",
-    "save_stills": "plan_still",
-    "scale_colours": "colours",
-    "write_report": "report",
+    "write_run_plots": ".run_plots",
+    "run_figures": ".run_plots",
+    "line_figure": ".figures",
+    "Line": ".figures",
+    "Session": ".session",
+    "Camera": ".still",
+    "ColourBy": ".surface",
+    "Drawable": ".drawables",
+    "Look": ".look",
+    "Measured": ".measured",
+    "Moment": ".timeline",
+    "ObjectSurface": ".surface",
+    "Timeline": ".timeline",
+    "Viewer": ".app",
+    "arrow": ".drawables",
+    "ball": ".drawables",
+    "draw_moment": ".plan_still",
+    "grasp_figures": ".curves",
+    "look_at": ".still",
+    "measured_run": ".measured",
+    "pressure_image": ".pad_image",
+    "render": ".still",
+    "report_html": ".report",
+    "robot_drawables": ".drawables",
+    "save_png": ".still",
+    "save_stills": ".plan_still",
+    "scale_colours": ".colours",
+    "write_report": ".report",
 }
 
 __all__ = [
@@ -97,14 +98,4 @@ __all__ = [
     "write_run_plots",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f"pliant.viewer.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pliant.viewer' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -23,6 +23,13 @@ OPENING = 0.7
 """How far the first bending joint opens from where the tips meet [rad]."""
 OVER = 0.12
 """How far it goes on after that, so that small things are pressed too [rad]."""
+SPARE = 0.12
+"""Share of a bending joint's range kept free at either end where the tips meet, so that what is held can be moved."""
+BENT = 0.25
+"""Share of its range by which a finger's second bending joint is bent where the tips meet, if it cannot bend back: a
+straight finger reaches no further."""
+STRAIGHT = 0.4
+"""A joint that bends back by less than this does not bend back [rad]."""
 BACK = 0.6
 """How far the first bending joint may open beyond straight [rad]."""
 
@@ -48,6 +55,7 @@ def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thum
     used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
     lower, upper = (np.clip(v, -np.pi, np.pi)[used] for v in (robot.lower, robot.upper))
     span = np.maximum(upper - lower, 1e-9)
+    lower, upper = _with_spare(tree, curls, used, lower, upper)
     size = max(float(np.ptp([curl.tip(robot, robot.neutral) for curl in curls], axis=0).max()), 0.05)
     reference = robot.neutral
     for curl in curls:
@@ -90,7 +98,7 @@ def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thum
     for shares in product((0.1, 0.5, 0.9), repeat=len(turns)):
         start = np.clip(reference[used], lower + 1e-6 * span, upper - 1e-6 * span)
         for i, share in zip(turns, shares, strict=True):
-            start[i] = lower[i] + share * span[i]
+            start[i] = lower[i] + share * (upper[i] - lower[i])
         found = least_squares(residual, start, bounds=(lower - 1e-9, upper + 1e-9), xtol=1e-6, ftol=1e-6, max_nfev=60)
         if best is None or found.cost < best.cost:
             best = found
@@ -100,6 +108,31 @@ def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thum
     gap = float(np.linalg.norm(p[others].mean(axis=0) - p[thumb]))
     facing = float(np.mean([np.arccos(np.clip(-n[i] @ n[thumb], -1.0, 1.0)) for i in others]))
     return Meeting(q, gap, facing)
+
+
+def _with_spare(
+    tree: HandTree, curls: list[Curl], used: list[int], lower: Floats, upper: Floats
+) -> tuple[Floats, Floats]:
+    """Joint ranges from which a held object can still be moved every way: off the limits, no finger straight."""
+    span = upper - lower
+    # A finger with one joint moves nothing it holds, and may well meet the other one at the end of its range.
+    able = {k for curl in curls if not curl.linear and len(curl.chain.drives) > 1 for k in curl.bends}
+    free = np.array([SPARE if k in able else 0.0 for k in used]) * span
+    lower, upper = lower + free, upper - free
+    for curl in curls:
+        for k in curl.bends[1:2]:
+            sign, i = curl.way.sign[k], used.index(k)
+            if (bent := _least_bent(tree, curl, k)) is not None:
+                lower[i], upper[i] = (max(lower[i], bent), upper[i]) if sign > 0 else (lower[i], min(upper[i], bent))
+    return lower, upper
+
+
+def _least_bent(tree: HandTree, curl: Curl, k: int) -> float | None:
+    """The value of the second bending joint that is not straight; None where it may as well bend back."""
+    sign = curl.way.sign[k]
+    if curl.linear or k != curl.bends[1] or room(tree.robot, k, -sign) >= STRAIGHT:
+        return None
+    return float(tree.robot.neutral[k] + sign * BENT * room(tree.robot, k, sign))
 
 
 def tips_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
@@ -126,6 +159,8 @@ def tips_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Presha
                 opened[k] = _within(tree, k, meeting.q[k] + sign[k] * moved / len(rest))
             else:
                 opened[k] = robot.neutral[k] + 0.5 * (meeting.q[k] - robot.neutral[k])
+                if (least := _least_bent(tree, curl, k)) is not None and sign[k] * (least - opened[k]) > 0.0:
+                    opened[k] = least
     return _preshape("tips", tree, curls, opened, closed)
 
 

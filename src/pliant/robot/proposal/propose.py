@@ -10,6 +10,7 @@ import numpy as np
 from pliant.errors import Problem, RobotError
 from pliant.robot.description import Finger, HandDescription
 from pliant.robot.model import Robot
+from pliant.robot.proposal.bolting import find_mount, with_mount
 from pliant.robot.proposal.centring import round_preshape
 from pliant.robot.proposal.chains import HandTree, find_chains
 from pliant.robot.proposal.curling import Curl, find_curls, thumb_of
@@ -43,7 +44,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed description and the guesses in it; ``urdf`` is the tree it was read from."""
+    """A proposed description and the guesses in it; ``urdf`` is the tree it was read from, with a mount."""
 
     description: HandDescription
     guesses: tuple[Guess, ...]
@@ -75,11 +76,14 @@ def propose_hand(urdf: Urdf) -> Proposal:
     centred = round_preshape(tree, curls, looking.palm, preshapes[0])
     if centred is not None:
         preshapes.append(centred[0])
+    mount = find_mount(tree, curls, preshapes[0])
+    whole = with_mount(urdf, mount)
     order = [i for i in range(len(curls)) if i != thumb] + [thumb]
     fingers = [_finger(names[i], curls[i], pads[i]) for i in order]
     name = re.sub(r"[^A-Za-z0-9_]+", "_", urdf.name).strip("_").lower() or "hand"
     guesses = [*_tree_guesses(tree, names, thumb), *_finger_guesses(tree, curls, pads, names, order)]
     guesses.append(Guess("palm", f"looks along {_vector(looking.palm.approach)}", looking.reason, looking.confidence))
+    guesses.append(Guess("mount", f"'{whole.root}' is bolted to the arm", mount.reason, mount.confidence))
     met = f"pads {1000 * meeting.gap:.0f} mm apart, {np.degrees(meeting.facing):.0f} deg from facing each other"
     sure = float(np.clip(0.9 - 10 * meeting.gap - 0.3 * meeting.facing, 0.2, 0.9))
     guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {met}", sure))
@@ -98,14 +102,14 @@ def propose_hand(urdf: Urdf) -> Proposal:
         name=name,
         title=f"{urdf.name}, {len(fingers)} fingers, {robot.dof} drives (proposed)",
         urdf=f"{name}.urdf",
-        mount=urdf.root,
+        mount=whole.root,
         palm=looking.palm,
         fingers=tuple(fingers),
         preshapes=tuple(preshapes),
         sources=(f"proposed from the URDF '{urdf.name}'",),
         assumed=tuple(f"{g.about}: {g.what} ({g.reason})" for g in guesses if g.confidence < 0.5),
     )
-    return Proposal(description, tuple(guesses), urdf)
+    return Proposal(description, tuple(guesses), whole)
 
 
 def _finger(name: str, curl: Curl, found: FingerPads) -> Finger:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from pliant.documents import make_folder
-from pliant.robot.description import Finger, Pad, Preshape
+from pliant.robot.description import Finger, HandDescription, Pad, Preshape
+from pliant.robot.modules import Hand, read_hand
 from pliant.robot.proposal.propose import Guess, Proposal
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
-__all__ = ["proposal_text", "write_proposal"]
+__all__ = ["description_text", "proposal_text", "save_corrected", "write_proposal"]
+
+
+Guesses = Sequence[Guess]
 
 
 def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
@@ -24,44 +32,93 @@ def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
     return path
 
 
+def save_corrected(
+    hand: HandDescription, path: Path, *, before: HandDescription, guesses: Sequence[Guess] = ()
+) -> Hand:
+    """Write a corrected description in place of the old one, if it can be read again; the hand that was read.
+
+    Guesses about what was corrected are guesses no more and go; the others stay as comments.
+    """
+    left = [guess for guess in guesses if _part(hand, guess.about) == _part(before, guess.about)]
+    new = path.with_name(f".{path.name}.new")
+    try:
+        new.write_text(description_text(hand, left), encoding="utf-8")
+        read = read_hand(new)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    return read
+
+
 def proposal_text(proposal: Proposal) -> str:
     """The description as YAML; every guess stands as a comment above what it is about."""
-    hand = proposal.description
+    return (
+        f"# A proposal for {proposal.description.name}, to be looked at and corrected.\n"
+        "# Every guess says how sure it is and why. Check with: pliant check hand.yaml\n"
+        f"{description_text(proposal.description, proposal.guesses)}"
+    )
+
+
+def description_text(hand: HandDescription, guesses: Sequence[Guess] = ()) -> str:
+    """A hand's description as YAML, with guesses as comments."""
     lines = [
-        f"# A proposal for {hand.name}, to be looked at and corrected. SI units: m, rad, N, Pa.",
-        "# Every guess says how sure it is and why. Check with: pliant check hand.yaml",
+        "# SI units: m, rad, N, Pa.",
         "kind: hand",
         "version: 1",
         f"name: {hand.name}",
         f"title: {_quoted(hand.title)}",
         f"urdf: {_quoted(hand.urdf)}",
+        *_comments(guesses, "mount"),
         f"mount: {_quoted(hand.mount)}",
     ]
     palm = hand.palm
-    lines += _comments(proposal, "wrist") + _comments(proposal, "palm")
+    lines += _comments(guesses, "wrist") + _comments(guesses, "palm")
     lines += [
         f"palm: {{link: {_quoted(palm.link)}, origin: {_list(palm.origin)}, approach: {_list(palm.approach)}, "
         f"closing: {_list(palm.closing)}, height: {palm.height:g}, length: {palm.length:g}}}"
     ]
     lines += [
-        *_comments(proposal, "fingers"),
-        *_comments(proposal, "pads.max_force"),
-        *_comments(proposal, "pads.young"),
+        *_comments(guesses, "fingers"),
+        *_comments(guesses, "pads.max_force"),
+        *_comments(guesses, "pads.young"),
     ]
     lines += ["fingers:"]
     for finger in hand.fingers:
-        lines += _finger(proposal, finger)
+        lines += _finger(guesses, finger)
     lines += ["preshapes:"]
     for preshape in hand.preshapes:
-        lines += _preshape(proposal, preshape)
-    lines += ["sources:", *(f"  - {_quoted(text)}" for text in hand.sources)]
+        lines += _preshape(guesses, preshape)
+    for name in ("packages", "tactile", "servos"):
+        if getattr(hand, name):
+            fields = hand.model_dump(mode="json", exclude_defaults=True)[name]
+            lines += yaml.safe_dump({name: fields}, default_flow_style=None, sort_keys=False).splitlines()
+    if hand.sources:
+        lines += ["sources:", *(f"  - {_quoted(text)}" for text in hand.sources)]
     if hand.assumed:
         lines += ["assumed:", *(f"  - {_quoted(text)}" for text in hand.assumed)]
     return "\n".join(lines) + "\n"
 
 
-def _finger(proposal: Proposal, finger: Finger) -> list[str]:
-    lines = _comments(proposal, f"fingers.{finger.name}", 2) + _comments(proposal, f"fingers.{finger.name}.pads", 2)
+def _part(hand: HandDescription, about: str) -> Any:
+    """What a guess is about: the palm, a finger, a preshape, a number of all pads."""
+    kind, _, name = about.partition(".")
+    if kind == "palm":
+        return hand.palm
+    if kind == "mount":
+        return hand.mount
+    if kind == "pads":
+        return [getattr(pad, name) for finger in hand.fingers for pad in finger.pads]
+    if kind == "preshapes":
+        return next((preshape for preshape in hand.preshapes if preshape.name == name), None)
+    if kind == "fingers" and name:
+        finger = next((finger for finger in hand.fingers if finger.name == name.split(".")[0]), None)
+        # What a finger may carry is no part of how it bends.
+        return finger and [(pad.link, pad.facing, pad.region) for pad in finger.pads]
+    return [finger.name for finger in hand.fingers]
+
+
+def _finger(guesses: Guesses, finger: Finger) -> list[str]:
+    lines = _comments(guesses, f"fingers.{finger.name}", 2) + _comments(guesses, f"fingers.{finger.name}.pads", 2)
     lines += [
         f"  - name: {_quoted(finger.name)}",
         f"    links: [{', '.join(map(_quoted, finger.links))}]",
@@ -78,20 +135,20 @@ def _pad(pad: Pad) -> str:
     return f"      - {{link: {_quoted(pad.link)}, facing: {_list(facing)}{region}, {soft}max_force: {pad.max_force:g}}}"
 
 
-def _preshape(proposal: Proposal, preshape: Preshape) -> list[str]:
+def _preshape(guesses: Guesses, preshape: Preshape) -> list[str]:
     def values(joints: dict[str, float]) -> str:
         return "{" + ", ".join(f"{_quoted(name)}: {value!r}" for name, value in joints.items()) + "}"
 
     return [
-        *_comments(proposal, f"preshapes.{preshape.name}", 2),
+        *_comments(guesses, f"preshapes.{preshape.name}", 2),
         f"  - name: {preshape.name}",
         f"    open: {values(preshape.open)}",
         f"    closed: {values(preshape.closed)}",
     ]
 
 
-def _comments(proposal: Proposal, about: str, indent: int = 0) -> list[str]:
-    return [" " * indent + _comment(guess) for guess in proposal.guesses if guess.about == about]
+def _comments(guesses: Guesses, about: str, indent: int = 0) -> list[str]:
+    return [" " * indent + _comment(guess) for guess in guesses if guess.about == about]
 
 
 def _comment(guess: Guess) -> str:

@@ -1,0 +1,117 @@
+"""A proposed hand in a real browser: what is seen of it, and that corrections reach the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser_eye import Eye, differing
+
+from pliant.robot import Hand, load_hand, read_urdf
+from pliant.robot.catalogue import SHIPPED
+from pliant.robot.proposal import propose_hand, save_corrected, write_proposal
+from pliant.viewer.hand_page import HandPage
+from pliant.viewer.hand_picture import FINGER_COLOURS
+
+pytestmark = pytest.mark.slow
+WIDTH, HEIGHT = 1000, 700
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandPage]:
+    proposal = propose_hand(read_urdf(SHIPPED / "schunk_sdh2" / "schunk_sdh2.urdf"))
+    path = write_proposal(proposal, tmp_path_factory.mktemp("hand"))
+
+    def save(corrected: Any) -> tuple[Hand, Path]:
+        return save_corrected(corrected, path, before=proposal.description, guesses=proposal.guesses), path
+
+    notes = [(guess.about, guess.what, guess.confidence) for guess in proposal.guesses]
+    with HandPage(load_hand(path), save, notes=notes, port=0) as page:
+        page.path = path
+        yield page
+
+
+@pytest.fixture(scope="module")
+def eye(browser: Any, page: HandPage) -> Iterator[Eye]:
+    eye = Eye.on(browser, WIDTH, HEIGHT)
+    eye.page.goto(page.address)
+    eye.page.locator("canvas").first.wait_for()
+    eye.page.get_by_text("Closed", exact=True).first.wait_for()
+    eye.page.get_by_role("alert").get_by_role("button").first.click()  # the note that there is no graphics card
+    yield eye
+    eye.page.close()
+
+
+def canvas(eye: Eye) -> tuple[int, int, int, int]:
+    box = eye.page.locator("canvas").first.bounding_box()
+    panel = eye.page.get_by_text("Preshape", exact=True).first.bounding_box()
+    return 0, 0, int(min(box["width"], panel["x"] - 20)), int(box["height"])
+
+
+def rename(eye: Eye, old: str, new: str, *, at: int = 0) -> None:
+    """viser's text fields have no label of their own in the page: the one with the old name in it."""
+    field = eye.page.locator(f'input[value="{old}"], textarea:text-is("{old}")').nth(at)
+    field.fill(new)
+    eye.page.locator(f'input[value="{new}"]').nth(at).wait_for()
+
+
+def test_pads_have_their_fingers_colours_and_the_slider_closes_the_hand(eye: Eye, page: HandPage) -> None:
+    picture = eye.picture()
+    left, top, right, bottom = canvas(eye)
+    seen = picture[top:bottom, left:right].reshape(-1, 3).astype(float)
+    seen = seen[np.ptp(seen, axis=1) > 80]
+    hue = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+    for _, colour in FINGER_COLOURS[:2]:  # two of three fingers show their pads to the camera
+        wanted = np.array(colour) / np.linalg.norm(colour)
+        assert np.sum(hue @ wanted > 0.97) > 100, colour
+    slider = eye.page.get_by_role("slider").first
+    slider.focus()
+    slider.press("End")
+    eye.page.get_by_text("closed", exact=False).first.wait_for()
+    after = eye.picture_unlike(picture, 2000, box=canvas(eye))
+    assert page.closed == 1.0
+    slider.press("Home")
+    back = eye.picture_unlike(after, 2000, box=canvas(eye))
+    assert differing(picture, back, box=canvas(eye)) < 50
+    assert eye.complaints == []
+
+
+def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, page: HandPage) -> None:
+    path = page.path
+    before = path.read_text()
+    assert "# guess, 20 % sure: 20 N" in before and "preshapes" in before
+    force = eye.page.get_by_label("Most on 1 [N]", exact=True).first
+    force.fill("12")
+    force.press("Enter")
+    rename(eye, page.description.fingers[2].name, "opposite")
+    joint = next(iter(page.description.preshapes[0].open))
+    value = eye.page.get_by_label(f"{joint} open", exact=True).first
+    value.fill("9")
+    value.press("Enter")
+    eye.wait("hand_message", "not saved yet")
+    eye.page.get_by_role("button", name="Save", exact=True).click()
+    eye.wait("hand_message", "saved to")
+    hand = load_hand(path)
+    assert [pad.max_force for pad in hand.description.fingers[0].pads] == [12.0] * len(hand.description.fingers[0].pads)
+    assert hand.description.fingers[1].pads[0].max_force == 20.0
+    assert hand.description.fingers[2].name == "opposite"
+    assert hand.description.preshapes[0].open[joint] == pytest.approx(np.radians(9.0), abs=1e-6)
+    text = path.read_text()
+    assert "# guess, 20 % sure: 20 N" not in text
+    assert "sure: looks along" in text  # the palm was not corrected
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_what_cannot_be_is_said_and_the_file_stays(eye: Eye, page: HandPage) -> None:
+    before = page.path.read_text()
+    rename(eye, page.description.fingers[0].name, "opposite", at=0)
+    eye.page.get_by_role("button", name="Save", exact=True).click()
+    eye.wait("hand_message", "the name 'opposite' is used 2 times")
+    assert page.path.read_text() == before
+    rename(eye, "opposite", "first", at=0)
+    eye.page.get_by_role("button", name="Save", exact=True).click()
+    eye.wait("hand_message", "saved to")
+    assert load_hand(page.path).description.fingers[0].name == "first"
