@@ -23,9 +23,9 @@ __all__ = ["TrialSqueeze"]
 Floats = NDArray[np.float64]
 
 PERMITTED = 0.7  # largest force of the squeeze over the permitted one
-LEAST_POINTS, DEEPEST = 3, 0.035  # then enough has been pressed: steps; way of a contact over the object's width
-STEP_TIME = 0.7  # for each force level [s]
-REST_TIME = 0.2  # at its end, over which is averaged [s]
+LEAST_POINTS, DEEPEST = 4, 0.02  # then enough has been pressed: steps; way of a contact over the object's width
+STEP_TIME = 0.5  # for each force level [s]
+REST_TIME = 0.15  # at its end, over which is averaged [s]
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
 LOOSE_FROM = 3.0  # of the wanted force, where the loosening begins
@@ -41,8 +41,8 @@ class TrialSqueeze(GraspController):
 
     Args:
         grasp, assembly, processor, options, start: as for ``GraspController``.
-        levels: mean normal forces of the steps [N]; if left out, eight up to 70 % of what is permitted. Steps end when
-            the contacts have moved by 3.5 % of the object's width.
+        levels: mean normal forces of the steps [N]; if left out, ten up to 70 % of what is permitted. Steps end when
+            the contacts have moved by 2 % of the object's width.
         slip: whether to lift and let slip, for friction.
     """
 
@@ -58,10 +58,12 @@ class TrialSqueeze(GraspController):
         slip: bool = True,
     ) -> None:
         # A stiffness that is off by two must not make the loop swing; nor must the grip be tightened on a slip.
-        options = replace(options or ControlOptions(), gain=2.5, slip_gain=0.0, reach=0.03)
+        options = options or ControlOptions()
+        watch = replace(options.watch, slid=np.inf)  # it is let slip on purpose
+        options = replace(options, gain=2.5, slip_gain=0.0, reach=0.03, watch=watch)
         super().__init__(grasp, assembly, processor=processor, options=options, start=start)
         most = PERMITTED * float(self.timeline.max_force.min())
-        self.levels = levels or tuple(float(level) for level in np.geomspace(0.1, 1.0, 8) * most)
+        self.levels = levels or tuple(float(level) for level in np.geomspace(0.05, 1.0, 10) * most)
         self._slip_wanted = slip and Phase.LIFT in self.timeline.spans
         self.points: list[SqueezePoint] = []
         self.slip: SlipOnset | None = None

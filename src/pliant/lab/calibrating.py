@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pliant.contact import PreparedObject
 from pliant.control import Calibration, RunLog, RunPhase, TactileProcessor, TrialSqueeze, execute, fit_squeeze
 from pliant.errors import OptionError
@@ -12,6 +15,8 @@ from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, trial_scene
 from pliant.planner import PlannedGrasp, Task
 
 __all__ = ["CalibrationRun", "calibrate_in_lab", "prepared_thing"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,7 @@ def calibrate_in_lab(
     assert assembly.hand is not None
     q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
     lab = LabDriver(
-        trial_scene(task, q_start, truth or Disturbance(), settings.lab),
+        trial_scene(task, q_start, truth or Disturbance(), settings.lab, _pressed(grasp)),
         period=settings.period,
         sensors=settings.sensors,
     )
@@ -94,3 +99,8 @@ def calibrate_in_lab(
     except OptionError as bad:
         return CalibrationRun(None, log.reason or str(bad), log)
     return CalibrationRun(found, log.reason, log)
+
+
+def _pressed(grasp: PlannedGrasp) -> Floats:
+    """Where the plan presses, in the object's frame: there the lab's soft body needs its nodes [m]."""
+    return np.array([contact.T_object_contact.translation for contact in grasp.grasp.contacts])
