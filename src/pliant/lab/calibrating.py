@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.contact import PreparedObject
-from pliant.control import Calibration, RunLog, RunPhase, TactileProcessor, TrialSqueeze, execute, fit_squeeze
+from pliant.control import (
+    Calibration,
+    RunLog,
+    RunPhase,
+    SqueezeSamples,
+    TactileProcessor,
+    TrialSqueeze,
+    execute,
+    fit_squeeze,
+)
 from pliant.errors import OptionError
 from pliant.lab.driver import LabDriver
 from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, trial_scene
@@ -26,6 +35,7 @@ class CalibrationRun:
     found: Calibration | None
     reason: str
     log: RunLog
+    samples: SqueezeSamples
 
 
 def prepared_thing(task: Task) -> PreparedObject:
@@ -82,7 +92,7 @@ def calibrate_in_lab(
     )
     log = execute(lab, squeeze)
     if lab.fault:
-        return CalibrationRun(None, lab.fault, log)
+        return CalibrationRun(None, lab.fault, log, squeeze.samples)
     contact = grasp.grasp.contacts[0]
     stiffness = contact.stiffness[2, 2] if contact.stiffness.ndim == 2 else contact.stiffness[2]
     try:
@@ -97,8 +107,8 @@ def calibrate_in_lab(
             rigid_pads=True,  # links of the lab are rigid hulls
         )
     except OptionError as bad:
-        return CalibrationRun(None, log.reason or str(bad), log)
-    return CalibrationRun(found, log.reason, log)
+        return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
+    return CalibrationRun(found, log.reason, log, squeeze.samples)
 
 
 def _pressed(grasp: PlannedGrasp) -> Floats:
