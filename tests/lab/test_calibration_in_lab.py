@@ -9,13 +9,10 @@ import pytest
 
 from handmade_plans import MadeTask, made
 from pliant.files import calibration_path, read_task, save_calibration
-from pliant.lab import CalibrationRun, Disturbance, LabOptions, TrialSettings, calibrate_in_lab
+from pliant.lab import CalibrationRun, Disturbance, calibrate_in_lab
 from pliant.planner import Plan, plan
 
 WANTED = 0.15
-SETTINGS = TrialSettings(
-    from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=300)
-)
 YOUNG, FRICTION = 1.5e5, 0.8
 TASK = f"""
 robot: {{hand: parallel_gripper}}
@@ -34,7 +31,7 @@ def ball() -> MadeTask:
 @pytest.fixture(scope="module")
 def too_soft(ball: MadeTask) -> CalibrationRun:
     """The task says half the modulus and twice the friction that the lab's ball has."""
-    return calibrate_in_lab(ball.task, ball.grasp, truth=Disturbance(young=2.0, friction=0.5), settings=SETTINGS)
+    return calibrate_in_lab(ball.task, ball.grasp, truth=Disturbance(young=2.0, friction=0.5))
 
 
 @pytest.mark.slow

@@ -226,7 +226,7 @@ class GraspController:
 
     def _feel(self, now: float) -> None:
         assert self._estimate is not None
-        felt = np.nan_to_num(self._estimate.measured)
+        felt = _felt(self._estimate.measured)
         new = (felt >= self.options.touch) & ~self._touched
         for i in np.flatnonzero(new):
             off = self._plan_time - self.timeline.touch_time
@@ -247,7 +247,7 @@ class GraspController:
         if self._plan_time < end - 1e-9:
             return
         if not self.options.force_loop:
-            self._touched |= np.nan_to_num(self._estimate_forces()) > self.options.touch
+            self._touched |= _felt(self._estimate_forces()) > self.options.touch
             self._enter(self._after_squeeze, sample.time)
             return
         assert self._now is not None
@@ -288,9 +288,9 @@ class GraspController:
             q = np.asarray(sample.joints.positions)
             self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
             self.loop.want(self._now, moment)
-            self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0)
-            self._rated = sample.time
             self._series = self.loop.series_stiffness(self._now)
+            self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0, self._series)
+            self._rated = sample.time
         if self.phase.carries:
             self._feel_slip(sample.time, moment)
         if sample.time - self._rated > KEPT_UP:
@@ -314,7 +314,7 @@ class GraspController:
         if not self._estimate.fresh:
             return
         moved = (self._estimate.places - self._seat[0]) - (moment.points - self._seat[1])
-        sure = self.tracker.sensed & (np.nan_to_num(self._estimate.measured) > self.options.touch)
+        sure = self.tracker.sensed & (_felt(self._estimate.measured) > self.options.touch)
         wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
         if self.loop.tighten(wandered):
             text = f"a contact has wandered {1e3 * wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
@@ -358,7 +358,7 @@ class GraspController:
     def _ease(self, sample: Sample, dt: float) -> bool:
         """Give way where a force is over its limit; whether none is."""
         assert self._estimate is not None
-        felt = np.nan_to_num(self._estimate.measured)
+        felt = _felt(self._estimate.measured)
         over = felt > EASED * self.timeline.max_force
         if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
             return not over.any()
@@ -450,3 +450,8 @@ class GraspController:
 
         facts = {"options": asdict(self.options), "end": str(self.phase), "reason": self.reason}
         return self.recorder.log(facts)
+
+
+def _felt(forces: Floats) -> Floats:
+    """Forces, 0 where nothing looks."""
+    return np.where(forces > 0.0, forces, 0.0)

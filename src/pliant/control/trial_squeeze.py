@@ -39,6 +39,7 @@ STEP = 1.15  # forces of one step of the curve over those of the next
 RECENT = 0.2  # a slip is told within this time [s]
 SLIPPED = 0.0006  # a centre of pressure that has moved so far within it has slipped [m]
 RUNNING = 0.005  # speed above which it slips rather than drifts [m/s]
+UNSEEN = 0.5  # before the end of a squeeze without a slip, what was felt is not believed [s]
 REGRIP = 1.8  # what the grip becomes then, over the slip force
 
 
@@ -146,9 +147,13 @@ class TrialSqueeze(GraspController):
 
         Beyond some percent no small-strain model is right: what lies deeper is left out where enough is left.
         """
-        if self.slip is None or self._loose_since is None:
+        if self._loose_since is None or not self._trail:
             return ()
-        slip = next(i for i, entry in enumerate(self._trail) if entry[2] is self.slip)
+        # A flat face larger than a pad slips unseen, until it is gone: then the last moments count for nothing.
+        sure = self._trail[-1][0] - UNSEEN
+        slip = sum(entry[0] <= sure for entry in self._trail) - 1
+        if self.slip is not None:
+            slip = next(i for i, entry in enumerate(self._trail) if entry[2] is self.slip)
         steps: dict[int, list[tuple[Floats, Floats, Floats]]] = {}
         for time, places, onset, q in self._trail[: slip + 1]:
             if time >= self._loose_since:

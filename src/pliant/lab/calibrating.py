@@ -20,12 +20,19 @@ from pliant.control import (
 )
 from pliant.errors import OptionError
 from pliant.lab.driver import LabDriver
+from pliant.lab.options import LabOptions
 from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, trial_scene
 from pliant.planner import PlannedGrasp, Task
 
-__all__ = ["CalibrationRun", "calibrate_in_lab", "prepared_thing"]
+__all__ = ["CALIBRATION_SETTINGS", "CalibrationRun", "calibrate_in_lab", "prepared_thing"]
 
 Floats = NDArray[np.float64]
+
+
+# Friction must not creep while the grip is loosened; nodes are many only where the pads press.
+CALIBRATION_SETTINGS = TrialSettings(
+    from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=300)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +73,11 @@ def calibrate_in_lab(
     Args:
         task, grasp: with the start values of E and friction.
         truth: how the lab's object differs from them.
+        settings: ``CALIBRATION_SETTINGS`` if left out.
         thing: contact model with the start values; made here if left out.
         levels, slip: of the trial squeeze.
     """
-    settings = settings or TrialSettings()
+    settings = settings or CALIBRATION_SETTINGS
     assembly = task.assembly
     assert assembly.hand is not None
     q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
