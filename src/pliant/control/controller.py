@@ -108,6 +108,7 @@ class GraspController:
         self._pushed = np.zeros(len(self.timeline.links))
         self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
         self._far = 0.0  # how far the object has slid, once it is too far [m]
+        self._unwanted = False  # whether the wanted forces are older than the contacts
         self._due = False  # whether a frame waits for its answer
         self._rate = np.zeros(self.robot.dof)
         self._rated = -np.inf
@@ -281,13 +282,20 @@ class GraspController:
         if not self.options.force_loop or sample.joints is None:
             return
         assert self._estimate is not None
-        # Forces are news only when a frame comes. It is understood in one step and answered in the next, so that
-        # neither takes long; in between the answer is kept up, but not for longer than frames may take.
-        due, self._due = self._due or self._now is None, self._estimate.fresh
+        # Forces are news only when a frame comes. It is understood in one step, answered in the next, and what shall
+        # be wanted from then on is found in the one after, so that none takes long; in between the answer is kept up,
+        # but not for longer than frames may take.
+        first = self._now is None
+        due, self._due = self._due or first, self._estimate.fresh
+        if self._now is not None and self._unwanted:
+            self.loop.want(self._now, moment)
+            self._unwanted = False
         if due:
             q = np.asarray(sample.joints.positions)
             self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
-            self.loop.want(self._now, moment)
+            self._unwanted = not first
+            if first:
+                self.loop.want(self._now, moment)
             self._series = self.loop.series_stiffness(self._now)
             self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0, self._series)
             self._rated = sample.time
