@@ -98,7 +98,6 @@ def test_in_the_lab_a_spoiled_sensor_stops_the_hand_in_time_with_its_reason(
     assert result.outcome is Outcome.ABORTED  # not dropped
     assert result.reason.startswith(stated.reason), result.reason
     assert 0.0 <= abort_time(result) - began <= stated.within + 1e-9
-    print(f"{injection}: stated {stated.within:.3f} s, measured {abort_time(result) - began:.3f} s")
     never_too_strong(result, ball)
 
 
@@ -111,7 +110,6 @@ def test_in_the_lab_a_finger_that_stops_following_opens_the_hand_in_time(ball: M
     log = result.log
     off = abs(log["q_commanded"][:, j] - log["q_measured"][:, j]) > LIMITS.distance
     assert abort_time(result) - float(log["time"][off][0]) <= LIMITS.unfollowed + 2 * CYCLE + 1e-9
-    print(f"stuck: armed {began:.3f}, off {float(log['time'][off][0]):.3f}, abort {abort_time(result):.3f}")
     never_too_strong(result, ball)
 
 
@@ -131,7 +129,6 @@ def test_in_the_lab_three_times_the_weight_is_held_harder_or_let_go_with_a_reaso
     result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=Disturbance(mass=3.0))
     log = result.log
     lifted = log["time"][log.during(RunPhase.LIFT)]
-    print(f"heavy: {result.outcome} {result.reason} slip {result.slip:.4f} max {result.max_force:.2f}")
     if result.outcome is Outcome.HELD:
         assert any(event.kind == "slip" for event in log.events)  # noticed, and answered with more force
         assert result.slip < 0.02
@@ -157,6 +154,5 @@ def test_in_the_lab_a_kick_is_survived_or_ends_safely(ball: MadeTask) -> None:
 
     result = run_trial(ball.task, ball.grasp, settings=SETTINGS, on_phase=on_phase)
     assert kicked
-    print(f"kick: {result.outcome} {result.reason} slip {result.slip:.4f} max {result.max_force:.2f}")
     held_or_safe(result, kicked[0])
     never_too_strong(result, ball)
