@@ -103,7 +103,7 @@ def test_in_the_lab_a_spoiled_sensor_stops_the_hand_in_time_with_its_reason(
 
 @pytest.mark.slow
 def test_in_the_lab_a_finger_that_stops_following_opens_the_hand_in_time(ball: MadeTask) -> None:
-    result, began = spoiled(ball, Injection.STUCK_JOINT, RunPhase.CLOSE, joint="opening")
+    result, _ = spoiled(ball, Injection.STUCK_JOINT, RunPhase.CLOSE, joint="opening")
     assert result.log.end is RunPhase.OPENED
     assert result.reason.startswith("joint not following: 'opening'"), result.reason
     j = ball.task.assembly.robot.joint_index("opening")
