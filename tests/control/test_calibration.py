@@ -23,7 +23,6 @@ from pliant.control import (
 )
 from pliant.errors import OptionError
 from pliant.grasp import contact_rotations
-from pliant.lab import Disturbance, LabOptions, TrialSettings, calibrate_in_lab
 
 
 @pytest.fixture(scope="module")
@@ -128,22 +127,3 @@ def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: Made
     np.testing.assert_allclose([point.forces.mean() for point in points], [1.0, 2.0, 3.0, 4.0], rtol=0.15)
     opening = [point.q[ball.task.assembly.robot.joint_index("opening")] for point in points]
     assert np.all(np.diff(opening) < 0)
-
-
-@pytest.mark.slow
-def test_in_the_lab_friction_comes_out_within_15_and_the_modulus_within_25_percent(ball: MadeTask) -> None:
-    """The task says 0.15 MPa and 0.8; the lab's ball has twice the modulus and 0.6 of the friction.
-
-    15 % is wanted of the modulus too, and it is missed here: -20 % was measured. A ball of 220 nodes pushes back
-    up to that much less or more, depending on whether a pad meets a node or a face (docs/virtual_lab.md).
-    """
-    truth = Disturbance(young=2.0, friction=0.6)
-    settings = TrialSettings(
-        from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=220)
-    )
-    done = calibrate_in_lab(ball.task, ball.grasp, truth=truth, settings=settings)
-    assert done.found is not None, done.reason
-    material = ball.task.body.material
-    assert done.found.young == pytest.approx(2.0 * material.young, rel=0.25)
-    assert done.found.friction == pytest.approx(0.6 * material.friction, rel=0.15)
-    assert 1.3 < done.found.k < 2.4

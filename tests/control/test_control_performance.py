@@ -14,9 +14,10 @@ from spring_hand import SpringHand
 
 @pytest.mark.performance
 def test_a_control_step_takes_less_than_a_millisecond() -> None:
+    """19 of 20 steps of every phase; a step counts with its least time over runs that all take the same steps."""
     there = made("ball")
-    best = dict.fromkeys((RunPhase.CLOSE, RunPhase.SQUEEZE, RunPhase.LIFT, RunPhase.HOLD), np.inf)
-    for _ in range(4):
+    runs: list[dict[RunPhase, list[float]]] = []
+    for _ in range(12):
         hand = SpringHand(there.grasp, there.task.assembly)
         controller = GraspController(there.grasp, there.task.assembly, start=RunPhase.CLOSE)
         spent: dict[RunPhase, list[float]] = {phase: [] for phase in RunPhase}
@@ -30,5 +31,9 @@ def test_a_control_step_takes_less_than_a_millisecond() -> None:
             hand.step()
             finished = command.finished
         assert controller.phase is RunPhase.DONE
-        best = {phase: min(value, float(np.mean(spent[phase]))) for phase, value in best.items()}
-    assert max(best.values()) < 1e-3, {str(phase): f"{1e3 * value:.2f} ms" for phase, value in best.items()}
+        runs.append(spent)
+    told = {
+        phase: float(np.percentile(np.min([run[phase] for run in runs], axis=0), 95))
+        for phase in (RunPhase.CLOSE, RunPhase.SQUEEZE, RunPhase.LIFT, RunPhase.HOLD)
+    }
+    assert max(told.values()) < 1e-3, {str(phase): f"{1e3 * value:.2f} ms" for phase, value in told.items()}

@@ -39,11 +39,13 @@ def calibrate(
 
         pliant calibrate sponge.yaml --plan sponge.plan --truth young=2,friction=0.6 --json
     """
+    from dataclasses import replace
+
     from pliant.cli.answers import EXIT_NO, emit
     from pliant.cli.run import numbers_by_name
     from pliant.errors import OptionError, Problem
     from pliant.files import calibration_path, load_plan, read_task, save_calibration, shipped_task, shipped_tasks
-    from pliant.lab import Disturbance, SensorSettings, TrialSettings, calibrate_in_lab
+    from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
     from pliant.planner import plan as search
 
     shipped = task in shipped_tasks()
@@ -63,7 +65,7 @@ def calibrate(
         world,
         found.grasps[grasp],
         truth=Disturbance(young=factors[0], friction=factors[1], mass=factors[2]),
-        settings=TrialSettings(sensors=SensorSettings(seed=seed), from_pregrasp=True),
+        settings=replace(CALIBRATION_SETTINGS, sensors=SensorSettings(seed=seed)),
         slip=not no_slip,
     )
     files: list[Path] = []

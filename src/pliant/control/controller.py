@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from pliant.control.contact_tracking import ContactEstimate, ContactTracker
 from pliant.control.driver import Sample
 from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
+from pliant.control.guarded_closing import GuardedClosing
 from pliant.control.options import ControlOptions
+from pliant.control.phase_limits import SAFE_TIME, time_limit
 from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.run_log import PHASES, RunLog, RunRecorder
 from pliant.control.tactile import TactileProcessor
@@ -36,7 +38,6 @@ NEEDED = 0.1  # planned force from which on a contact must be felt [N]
 OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
 EASED = 0.8  # of the permitted force
 KEPT_UP = 0.1  # how long a correction goes on without news [s]
-SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class GraspController:
         self._torque_times = [state.time for state in grasp.states]
         self._torques = [state.torques for state in grasp.states]
         self.phase: RunPhase = start if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
-        self._plan_time = 0.0 if self.phase is RunPhase.APPROACH else self._span(Phase.CLOSE)[0]
+        self._plan_time = 0.0 if self.phase is RunPhase.APPROACH else self.timeline.span(Phase.CLOSE)[0]
         self._offset = np.zeros(self.robot.dof)
         self._command = self.timeline.trajectory.at(self._plan_time)
         self._last_command = self._command
@@ -101,11 +102,13 @@ class GraspController:
         self._touched = ~self.tracker.sensed
         self._frozen = np.zeros(self.robot.dof, dtype=bool)
         self._moves = np.array([self.robot.joints_moving(link) for link in self.timeline.links]) & self.loop.hand
-        self._guard = _GuardedClosing(self)
+        self._guard = GuardedClosing(self.timeline, assembly, self.loop, self.options)
         self._estimate: ContactEstimate | None = None
         self._now: ContactKinematics | None = None
         self._pushed = np.zeros(len(self.timeline.links))
         self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
+        self._far = 0.0  # how far the object has slid, once it is too far [m]
+        self._unwanted = False  # whether the wanted forces are older than the contacts
         self._due = False  # whether a frame waits for its answer
         self._rate = np.zeros(self.robot.dof)
         self._rated = -np.inf
@@ -147,7 +150,7 @@ class GraspController:
         now = sample.time
         match self.phase:
             case RunPhase.APPROACH:
-                self._play(dt, self._span(Phase.APPROACH)[1], now, RunPhase.CLOSE)
+                self._play(dt, self.timeline.span(Phase.APPROACH)[1], now, RunPhase.CLOSE)
             case RunPhase.CLOSE:
                 self._close(sample, dt)
             case RunPhase.SQUEEZE:
@@ -155,14 +158,17 @@ class GraspController:
             case RunPhase.LIFT:
                 self._hold_on(sample, dt, moment)
                 follower = RunPhase.MOVE if Phase.MOVE in self.timeline.spans else RunPhase.HOLD
-                self._play(dt, self._span(Phase.LIFT)[1], now, follower)
+                self._play_on(RunPhase.LIFT, dt, self.timeline.span(Phase.LIFT)[1], now, follower)
             case RunPhase.MOVE:
                 self._hold_on(sample, dt, moment)
-                self._play(dt, self._span(Phase.MOVE)[1], now, RunPhase.HOLD)
+                self._play_on(RunPhase.MOVE, dt, self.timeline.span(Phase.MOVE)[1], now, RunPhase.HOLD)
             case RunPhase.HOLD:
                 self._hold_on(sample, dt, moment)
                 self._command = self._planned() + self._offset
                 if self._elapsed(now) >= self.options.hold:
+                    if self._far > 0.0:  # gripped harder by now; but where it was to go, it is not
+                        self._abort(Fault.SLID, f"{1e3 * self._far:.1f} mm along its load in the hand", now)
+                        return
                     self._enter(RunPhase.RELEASE if self.options.release else RunPhase.DONE, now)
             case RunPhase.RELEASE:
                 if self._open(dt) or self._elapsed(now) > SAFE_TIME:
@@ -186,6 +192,11 @@ class GraspController:
         self._command = self._planned() + self._offset
         if self._plan_time >= until - 1e-9:
             self._enter(follower, now)
+
+    def _play_on(self, phase: RunPhase, dt: float, until: float, now: float, follower: RunPhase) -> None:
+        """Follow the plan unless the force loop has just ended the phase."""
+        if self.phase is phase:
+            self._play(dt, until, now, follower)
 
     def _close(self, sample: Sample, dt: float) -> None:
         """Close until every planned contact is felt. A finger that touches waits; one that does not goes on."""
@@ -216,7 +227,7 @@ class GraspController:
 
     def _feel(self, now: float) -> None:
         assert self._estimate is not None
-        felt = np.nan_to_num(self._estimate.measured)
+        felt = _felt(self._estimate.measured)
         new = (felt >= self.options.touch) & ~self._touched
         for i in np.flatnonzero(new):
             off = self._plan_time - self.timeline.touch_time
@@ -237,7 +248,7 @@ class GraspController:
         if self._plan_time < end - 1e-9:
             return
         if not self.options.force_loop:
-            self._touched |= np.nan_to_num(self._estimate_forces()) > self.options.touch
+            self._touched |= _felt(self._estimate_forces()) > self.options.touch
             self._enter(self._after_squeeze, sample.time)
             return
         assert self._now is not None
@@ -271,16 +282,23 @@ class GraspController:
         if not self.options.force_loop or sample.joints is None:
             return
         assert self._estimate is not None
-        # Forces are news only when a frame comes. It is understood in one step and answered in the next, so that
-        # neither takes long; in between the answer is kept up, but not for longer than frames may take.
-        due, self._due = self._due or self._now is None, self._estimate.fresh
+        # Forces are news only when a frame comes. It is understood in one step, answered in the next, and what shall
+        # be wanted from then on is found in the one after, so that none takes long; in between the answer is kept up,
+        # but not for longer than frames may take.
+        first = self._now is None
+        due, self._due = self._due or first, self._estimate.fresh
+        if self._now is not None and self._unwanted:
+            self.loop.want(self._now, moment)
+            self._unwanted = False
         if due:
             q = np.asarray(sample.joints.positions)
             self._now = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
-            self.loop.want(self._now, moment)
-            self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0)
-            self._rated = sample.time
+            self._unwanted = not first
+            if first:
+                self.loop.want(self._now, moment)
             self._series = self.loop.series_stiffness(self._now)
+            self._rate = self.loop.correct(self._errors(moment), self._now, self.loop.hand, 1.0, self._series)
+            self._rated = sample.time
         if self.phase.carries:
             self._feel_slip(sample.time, moment)
         if sample.time - self._rated > KEPT_UP:
@@ -304,11 +322,26 @@ class GraspController:
         if not self._estimate.fresh:
             return
         moved = (self._estimate.places - self._seat[0]) - (moment.points - self._seat[1])
-        sure = self.tracker.sensed & (np.nan_to_num(self._estimate.measured) > self.options.touch)
+        sure = self.tracker.sensed & (_felt(self._estimate.measured) > self.options.touch)
         wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
         if self.loop.tighten(wandered):
             text = f"a contact has wandered {1e3 * wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
             self._note(now, "slip", text)
+        slid = self._slid(moved, moment, sure)
+        if slid > max(self._far, self.options.watch.slid):
+            if self._far == 0.0 and self.phase is not RunPhase.HOLD:
+                self._note(now, "slip", f"the object has slid {1e3 * slid:.1f} mm along its load: the arm stops")
+                self._enter(RunPhase.HOLD, now)
+            self._far = slid
+
+    def _slid(self, moved: Floats, moment: PlannedMoment, sure: NDArray[np.bool_]) -> float:
+        """How far all contacts together have gone along the load [m]: one that hops alone is no slide."""
+        size = float(np.linalg.norm(moment.load[:3]))
+        if self._now is None or size <= 0.0 or not sure.any() or not sure[self.tracker.sensed].all():
+            return 0.0
+        # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
+        turned = np.einsum("nij,nkj,nk->ni", self._now.axes, moment.axes, moved)
+        return float((turned @ (moment.load[:3] / size))[sure].min())
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""
@@ -333,7 +366,7 @@ class GraspController:
     def _ease(self, sample: Sample, dt: float) -> bool:
         """Give way where a force is over its limit; whether none is."""
         assert self._estimate is not None
-        felt = np.nan_to_num(self._estimate.measured)
+        felt = _felt(self._estimate.measured)
         over = felt > EASED * self.timeline.max_force
         if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
             return not over.any()
@@ -347,10 +380,6 @@ class GraspController:
         return False
 
     # -- changes of phase ----------------------------------------------------------------------------------------
-
-    def _span(self, phase: Phase) -> tuple[float, float]:
-        fallback = (self.timeline.touch_time, self.timeline.touch_time)
-        return self.timeline.spans.get(phase, fallback)
 
     def _planned(self) -> Floats:
         return self.timeline.joints(self._plan_time)
@@ -372,26 +401,8 @@ class GraspController:
     _limit: float = np.inf
 
     def _time_limit(self, phase: RunPhase) -> float:
-        names = {
-            RunPhase.APPROACH: Phase.APPROACH,
-            RunPhase.CLOSE: Phase.CLOSE,
-            RunPhase.SQUEEZE: Phase.SQUEEZE,
-            RunPhase.LIFT: Phase.LIFT,
-            RunPhase.MOVE: Phase.MOVE,
-        }
-        planned = 0.0
-        if phase in names:
-            start, end = self._span(names[phase])
-            planned = (end - start) / self.options.speed
-        if phase is RunPhase.CLOSE:
-            planned += self._guard.longest
-        if phase is RunPhase.SQUEEZE:
-            planned += self.options.settle
-        if phase is RunPhase.HOLD:
-            planned = self.options.hold
-        if phase is RunPhase.RELEASE:
-            planned = SAFE_TIME
-        return planned + self.options.patience
+        """How long a phase may last [s]; a phase that lasts longer is aborted."""
+        return time_limit(phase, self.timeline, self.options, self._guard.longest)
 
     def _abort(self, fault: Fault, detail: str, now: float) -> None:
         if self.phase.safe:
@@ -449,41 +460,6 @@ class GraspController:
         return self.recorder.log(facts)
 
 
-class _GuardedClosing:
-    """How fast the hand may close: slowly from ``guard`` before the planned touch on, so that a contact that is felt
-    late does not press harder than ``touch_load``."""
-
-    def __init__(self, controller: GraspController) -> None:
-        self._options, timeline = controller.options, controller.timeline
-        start, end = controller._span(Phase.CLOSE)
-        self.searched = 0.0
-        times = np.linspace(start, end, 41)
-        places = np.array([self._places(controller, timeline.trajectory.at(float(t))) for t in times])
-        self._times = times
-        self._left = np.linalg.norm(places - places[-1], axis=2).max(axis=1)
-        speeds = np.linalg.norm(np.gradient(places, times, axis=0), axis=2).max(axis=1) if end > start else np.ones(41)
-        at_touch = contact_kinematics(
-            controller.assembly, timeline.links, timeline.q_touch, timeline.at(end).points, timeline.at(end).axes
-        )
-        D = float(controller.loop.series_stiffness(at_touch).max())
-        self.speed = float(np.clip(self._options.touch_load / (D * self._options.latency), 0.002, 0.03))
-        near = self._left <= self._options.guard
-        self._rates = np.where(near, self.speed / np.maximum(speeds, 1e-9), 1.0)
-        rate = timeline.closing_rate()
-        fastest = float(np.linalg.norm(np.einsum("nij,j->ni", at_touch.jacobian, rate), axis=1).max())
-        scale = self.speed / fastest if fastest > 1e-9 else 0.0
-        self.search_rate = np.where(controller.loop.hand, scale * rate, 0.0)
-        self.search_speed = self.speed if scale > 0 else np.inf
-        near_way = min(self._options.guard, float(self._left.max()))
-        self.longest = (near_way + self._options.search) / self.speed
-
-    @staticmethod
-    def _places(controller: GraspController, q: Floats) -> Floats:
-        timeline = controller.timeline
-        Ts = controller.robot.poses(timeline.links, q)
-        points = timeline.at(timeline.touch_time).points
-        return np.array([T.act(p) for T, p in zip(Ts, points, strict=True)])
-
-    def rate(self, time: float) -> float:
-        """Share of the planned speed at this time of the plan."""
-        return float(np.interp(time, self._times, self._rates))
+def _felt(forces: Floats) -> Floats:
+    """Forces, 0 where nothing looks."""
+    return np.where(forces > 0.0, forces, 0.0)

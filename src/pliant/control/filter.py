@@ -107,4 +107,6 @@ class RegionFilter:
 
 
 def _state(force: float, point: ArrayLike) -> Floats:
-    return np.concatenate([[float(force)], np.asarray(point, dtype=np.float64).reshape(3)])
+    z = np.empty(4)
+    z[0], z[1:] = force, np.asarray(point, dtype=np.float64).reshape(3)
+    return z

@@ -75,7 +75,7 @@ class ForceLoop:
         self.limits = options.limit_share * timeline.max_force
         servo = assembly.servo_stiffness
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
-        self.solver = ForceSolver(explain=False)
+        self.solver = ForceSolver(explain=False, prove=False)
         self.wanted = np.maximum(timeline.at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
         self.feasible = True
         self.grip = 1.0
@@ -142,7 +142,14 @@ class ForceLoop:
         y -= A.T @ np.linalg.solve(B, A @ y)
         return np.asarray((self._root * y)[2::3])
 
-    def correct(self, error: Floats, now: ContactKinematics, free: NDArray[np.bool_], dt: float) -> Floats:
+    def correct(
+        self,
+        error: Floats,
+        now: ContactKinematics,
+        free: NDArray[np.bool_],
+        dt: float,
+        series: Floats | None = None,
+    ) -> Floats:
         """Change of the hand's joints for these normal-force errors, limited per step.
 
         Args:
@@ -150,9 +157,10 @@ class ForceLoop:
             now: contacts as they are.
             free: which joints may take part.
             dt: time since the step before [s].
+            series: what ``series_stiffness`` says of them, where that is known already [N/m].
         """
         error = self.internal(error, now)
-        push = self.options.gain * dt * error / self.series_stiffness(now)
+        push = self.options.gain * dt * error / (self.series_stiffness(now) if series is None else series)
         most = self.options.step * dt
         push = np.minimum(np.maximum(push, -most), most)
         columns = np.flatnonzero(free & self.hand)

@@ -47,6 +47,7 @@ class WatchLimits:
         overload: a force over its limit for so long [s].
         lost: a contact without force for so long [s].
         lost_force: what counts as without force [N].
+        slid: an object that has gone so far along its load, all contacts together, is carried no farther [m].
         unfollowed: a joint off its command for so long [s].
         angle, distance: how far off counts: revolute [rad], prismatic [m].
         spike_force: a force that jumps by more than this and by more than itself from frame to frame is a spike [N].
@@ -62,6 +63,7 @@ class WatchLimits:
     overload: float = 0.06
     lost: float = 0.12
     lost_force: float = 0.03
+    slid: float = 0.005
     unfollowed: float = 0.2
     angle: float = 0.12
     distance: float = 0.008

@@ -48,6 +48,7 @@ class Fault(StrEnum):
     NOT_FINITE = "numbers that are not finite"
     OVERLOAD = "force over limit"
     CONTACT_LOST = "contact lost"
+    SLID = "object has slid"
     NO_CONTACT = "no contact found"
     NO_GRIP = "grip force not reached"
     NOT_FOLLOWING = "joint not following"

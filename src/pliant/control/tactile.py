@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from pliant.control.cell_health import CellHealth, mend_forces
 from pliant.control.driver import TactileFrame
@@ -136,32 +136,55 @@ def find_regions(
     A patch includes its weak rim, so its force is the whole force there; the centre of pressure is the mean of row and
     column weighted with force, put back on the (bent) surface.
     """
-    labels, number = ndimage.label(forces > 0, structure=np.ones((3, 3), dtype=int))
+    labels, sums = _patches(np.ascontiguousarray(forces, dtype=np.float64))
     regions = []
-    for label in range(1, number + 1):
-        cells = labels == label
-        peak = float(forces[cells].max())
+    for i, (total, row, column, peak) in enumerate(sums.tolist()):
         if peak < array.min_force:
             continue
-        weights = forces[cells]
-        total = float(weights.sum())
-        rows, columns = np.nonzero(cells)
-        cell = (float(rows @ weights / total), float(columns @ weights / total))
+        cells = labels == i + 1
+        cell = (row / total, column / total)
         centre, normal = surface_point(layout, cell)
+        full = bool(saturated[cells].any()) if saturated is not None else False
         regions.append(
-            TactileRegion(
-                array.name,
-                array.link,
-                total,
-                centre,
-                normal,
-                cell,
-                cells,
-                peak / layout.area,
-                bool(saturated[cells].any()) if saturated is not None else False,
-            )
+            TactileRegion(array.name, array.link, total, centre, normal, cell, cells, peak / layout.area, full)
         )
     return tuple(sorted(regions, key=lambda region: -region.force))
+
+
+@njit(cache=True)
+def _patches(forces: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Numbers of the patches, from 1 on, and a row of each: force, force times row, force times column, peak.
+
+    One walk over the cells: a frame is understood within the step in which it comes.
+    """
+    rows, columns = forces.shape
+    labels = np.zeros((rows, columns), dtype=np.int64)
+    sums = np.zeros((rows * columns // 2 + 1, 4))
+    waiting = np.empty((rows * columns, 2), dtype=np.int64)
+    number = 0
+    for r in range(rows):
+        for c in range(columns):
+            if labels[r, c] != 0 or not forces[r, c] > 0.0:
+                continue
+            labels[r, c] = number + 1
+            waiting[0, 0], waiting[0, 1] = r, c
+            count = 1
+            while count > 0:
+                count -= 1
+                i, j = waiting[count, 0], waiting[count, 1]
+                f = forces[i, j]
+                sums[number, 0] += f
+                sums[number, 1] += f * i
+                sums[number, 2] += f * j
+                sums[number, 3] = max(sums[number, 3], f)
+                for a in range(max(i - 1, 0), min(i + 2, rows)):
+                    for b in range(max(j - 1, 0), min(j + 2, columns)):
+                        if labels[a, b] == 0 and forces[a, b] > 0.0:
+                            labels[a, b] = number + 1
+                            waiting[count, 0], waiting[count, 1] = a, b
+                            count += 1
+            number += 1
+    return labels, sums[:number]
 
 
 def surface_point(layout: CellLayout, cell: tuple[float, float]) -> tuple[Floats, Floats]:
@@ -170,7 +193,7 @@ def surface_point(layout: CellLayout, cell: tuple[float, float]) -> tuple[Floats
     Bilinear between cell centres: on an arc of radius r that is at most cell^2 / 8 r off (0.02 mm on an SDH2's tip).
     """
     rows, columns = layout.exists.shape
-    row, column = np.clip(cell[0], 0, rows - 1), np.clip(cell[1], 0, columns - 1)
+    row, column = min(max(cell[0], 0.0), rows - 1.0), min(max(cell[1], 0.0), columns - 1.0)
     i, j = min(int(row), max(rows - 2, 0)), min(int(column), max(columns - 2, 0))
     a, b = row - i, column - j
     i1, j1 = min(i + 1, rows - 1), min(j + 1, columns - 1)

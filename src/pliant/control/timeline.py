@@ -125,6 +125,10 @@ class Timeline:
             return 1.0 if time >= self.grasp_time else 0.0
         return min(max((time - self.touch_time) / (self.grasp_time - self.touch_time), 0.0), 1.0)
 
+    def span(self, phase: Phase) -> tuple[float, float]:
+        """When a phase begins and ends [s]; a phase that the plan has not lasts no time at the touch."""
+        return self.spans.get(phase, (self.touch_time, self.touch_time))
+
     def closing_rate(self) -> Floats:
         """Joint speed with which the hand closes at the planned touch [rad/s, m/s]."""
         times, q = self.trajectory.times, self.trajectory.q

@@ -1,4 +1,8 @@
-"""The trial squeeze: find the object, press in steps, lift a little, loosen until it slips.   (SPEC 9)"""
+"""The trial squeeze: find the object, grip it well, lift it a little, press, loosen until it slips.   (SPEC 9)
+
+On a table one pad feels what the other pushes along; in the air both feel the same. So the curve of force over way is
+taken while the lifted object is loosened, slowly enough to be at rest, and ends in the slip that tells friction.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +27,19 @@ __all__ = ["TrialSqueeze"]
 Floats = NDArray[np.float64]
 
 PERMITTED = 0.7  # largest force of the squeeze over the permitted one
-LEAST_POINTS, DEEPEST = 3, 0.035  # then enough has been pressed: steps; way of a contact over the object's width
-STEP_TIME = 0.7  # for each force level [s]
-REST_TIME = 0.2  # at its end, over which is averaged [s]
+LEAST_POINTS, DEEPEST = 4, 0.016  # then enough has been pressed: steps; way of a contact over the object's width
+STEP_TIME = 0.5  # for each force level [s]
+REST_TIME = 0.15  # at its end, over which is averaged [s]
+GRIP = 2.5  # of the wanted force, for the lift: friction may be half of what is believed
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
+PRESSING_TIME = 3.0  # pressing ends after so long [s]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
-LOOSE_FROM = 3.0  # of the wanted force, where the loosening begins
-CALMING = 0.4  # to get there [s]
+CALMING = 0.3  # between the two [s]
+STEP = 1.15  # forces of one step of the curve over those of the next
 RECENT = 0.2  # a slip is told within this time [s]
 SLIPPED = 0.0006  # a centre of pressure that has moved so far within it has slipped [m]
 RUNNING = 0.005  # speed above which it slips rather than drifts [m/s]
+UNSEEN = 0.5  # before the end of a squeeze without a slip, what was felt is not believed [s]
 REGRIP = 1.8  # what the grip becomes then, over the slip force
 
 
@@ -41,9 +48,9 @@ class TrialSqueeze(GraspController):
 
     Args:
         grasp, assembly, processor, options, start: as for ``GraspController``.
-        levels: mean normal forces of the steps [N]; if left out, eight up to 70 % of what is permitted. Steps end when
-            the contacts have moved by 3.5 % of the object's width.
-        slip: whether to lift and let slip, for friction.
+        levels: mean normal forces of the steps where it is not lifted [N]; if left out, ten up to 70 % of what is
+            permitted. Pressing ends when the contacts have moved by 1.6 % of the object's width.
+        slip: whether to lift and let slip; otherwise it is pressed in steps where it lies, and friction stays unknown.
     """
 
     def __init__(
@@ -58,10 +65,12 @@ class TrialSqueeze(GraspController):
         slip: bool = True,
     ) -> None:
         # A stiffness that is off by two must not make the loop swing; nor must the grip be tightened on a slip.
-        options = replace(options or ControlOptions(), gain=2.5, slip_gain=0.0, reach=0.03)
+        options = options or ControlOptions()
+        watch = replace(options.watch, slid=np.inf)  # it is let slip on purpose
+        options = replace(options, gain=2.5, slip_gain=0.0, reach=0.03, watch=watch)
         super().__init__(grasp, assembly, processor=processor, options=options, start=start)
         most = PERMITTED * float(self.timeline.max_force.min())
-        self.levels = levels or tuple(float(level) for level in np.geomspace(0.1, 1.0, 8) * most)
+        self.levels = levels or tuple(float(level) for level in np.geomspace(0.05, 1.0, 10) * most)
         self._slip_wanted = slip and Phase.LIFT in self.timeline.spans
         self.points: list[SqueezePoint] = []
         self.slip: SlipOnset | None = None
@@ -70,9 +79,9 @@ class TrialSqueeze(GraspController):
         self._kept: list[tuple[Floats, Floats, Floats]] = []
         self._target = float(self.levels[0])
         self._trail: list[tuple[float, Floats, SlipOnset, Floats]] = []
-        self._loose_from: float | None = None
         self._lift_end = self._lift_time(HEIGHT)
-        self._loosening: float | None = None
+        self._loose_since: float | None = None
+        self._loose_from = 0.0
         self._q_squeeze = grasp.q_touch
         self._slipped = False
 
@@ -80,7 +89,8 @@ class TrialSqueeze(GraspController):
     def samples(self) -> SqueezeSamples:
         """What has been learned so far."""
         axes = self.timeline.at(self.timeline.grasp_time).axes
-        return SqueezeSamples(self.timeline.links, axes[:, :, 2], tuple(self.points), self.slip)
+        points = tuple(self.points) or self._curve()
+        return SqueezeSamples(self.timeline.links, axes[:, :, 2], points, self.slip)
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         return np.where(self.tracker.sensed, self._target - self._estimate_forces(), 0.0)
@@ -92,39 +102,68 @@ class TrialSqueeze(GraspController):
             self._level_began, self._kept = now, []
             if self._level == 0 and sample.joints is not None:
                 self._q_squeeze = np.array(sample.joints.positions)
-        self._target = float(self.levels[self._level])
+        if self._slip_wanted:
+            self._target = min(GRIP * float(self.loop.wanted.max()), self.levels[-1])
+        else:
+            self._target = float(self.levels[self._level])
         self._hold_on(sample, dt, moment)
         self._command = self._planned() + self._offset
         spent = now - self._level_began
+        if self._slip_wanted:
+            weak = float(np.min(self._estimate_forces()[self.tracker.sensed], initial=np.inf)) < 0.8 * self._target
+            if spent >= STEP_TIME and (not weak or spent > 4.0 * STEP_TIME):
+                self._lift(now)
+            return
         if spent > STEP_TIME - REST_TIME and sample.joints is not None and self._estimate is not None:
             self._kept.append((sample.joints.positions, self._estimate.measured, self._estimate.places))
         if spent < STEP_TIME:
             return
         if self._kept:
-            q, forces, places = (np.mean([kept[i] for kept in self._kept], axis=0) for i in range(3))
-            self.points.append(SqueezePoint(q, forces, places))
+            self.points.append(_mean_point(self._kept))
         self._level, self._level_began = self._level + 1, None
-        if self._level < len(self.levels) and not self._deep():
-            return
-        self.levels = self.levels[: self._level]
-        if not self._slip_wanted:
+        deep = len(self.points) >= LEAST_POINTS and self._depth(self.points[-1].q) > DEEPEST
+        if self._level >= len(self.levels) or deep:
             self._enter(RunPhase.RELEASE, now)
-            return
-        # The plan goes on from the grasp; what it has squeezed by then has been done already.
+
+    def _lift(self, now: float) -> None:
+        """The plan goes on from the grasp; what it has squeezed by then has been done already."""
         at_touch = self._planned().copy()
         self._plan_time = self.timeline.grasp_time
         self._offset = self._offset + np.where(self.loop.hand, at_touch - self._planned(), 0.0)
         self._found = self._offset.copy()
         self._enter(RunPhase.LIFT, now)
 
-    def _deep(self) -> bool:
-        """Whether enough has been pressed: beyond some percent no small-strain model is right."""
-        if len(self.points) < LEAST_POINTS or self._now is None:
-            return False
+    def _depth(self, q: Floats) -> float:
+        """How far the contacts have moved into the object since the touch, over its width."""
+        if self._now is None:
+            return 0.0
         points = self._now.points
         size = 2.0 * float(np.linalg.norm(points - points.mean(axis=0), axis=1).mean())
-        way = self.points[-1].q - self._q_squeeze
-        return float((self._now.jacobian[:, 2, :] @ np.where(self.loop.hand, way, 0.0)).mean()) > DEEPEST * size
+        way = np.where(self.loop.hand, q - self._q_squeeze, 0.0)
+        return float((self._now.jacobian[:, 2, :] @ way).mean()) / size
+
+    def _curve(self) -> tuple[SqueezePoint, ...]:
+        """Force over way while it was loosened, in even steps of the force's logarithm, lightest first.
+
+        Beyond some percent no small-strain model is right: what lies deeper is left out where enough is left.
+        """
+        if self._loose_since is None or not self._trail:
+            return ()
+        # A flat face larger than a pad slips unseen, until it is gone: then the last moments count for nothing.
+        sure = self._trail[-1][0] - UNSEEN
+        slip = sum(entry[0] <= sure for entry in self._trail) - 1
+        if self.slip is not None:
+            slip = next(i for i, entry in enumerate(self._trail) if entry[2] is self.slip)
+        steps: dict[int, list[tuple[Floats, Floats, Floats]]] = {}
+        for time, places, onset, q in self._trail[: slip + 1]:
+            if time >= self._loose_since:
+                mean = float(np.mean(onset.forces))
+                # The arm carries hand and object alike: the way is that of the hand.
+                own = np.where(self.loop.hand, q, self._q_squeeze)
+                steps.setdefault(int(np.log(mean) // np.log(STEP)), []).append((own, onset.forces, places))
+        points = [_mean_point(kept) for _, kept in sorted(steps.items())]
+        shallow = [point for point in points if self._depth(point.q) <= DEEPEST]
+        return tuple(shallow if len(shallow) >= LEAST_POINTS else points)
 
     def _play(self, dt: float, until: float, now: float, follower: RunPhase) -> None:
         lifting = self.phase is RunPhase.LIFT
@@ -136,26 +175,27 @@ class TrialSqueeze(GraspController):
         super()._hold_on(sample, dt, moment)
 
     def _loosen(self, sample: Sample, moment: PlannedMoment) -> None:
+        """Press until deep enough, rest, then loosen until it slips."""
         now = sample.time
         assert self._estimate is not None
-        if self._loosening is None:
-            self._loosening = now
-        if self._slipped:
+        if self._slipped or sample.joints is None:
             return
-        if self._loose_from is None:
-            self._loose_from = min(self.levels[-1], LOOSE_FROM * float(self.loop.wanted.max()))
-        spent = now - self._loosening
-        share = min(spent / CALMING, 1.0)
-        start = self.levels[-1] + share * (self._loose_from - self.levels[-1])
-        self._target = start * float(np.exp(-max(spent - 1.5 * CALMING, 0.0) / LOOSENING))
-        if not self._estimate.fresh or sample.joints is None or not np.isfinite(self._estimate.points).all():
+        q = np.array(sample.joints.positions)
+        if self._loose_since is None:
+            # What was asked for runs ahead of what is felt: never by more than a step of the curve or two.
+            felt = float(np.nanmean(self._estimate.measured))
+            self._target = min(felt * STEP**2, self.levels[-1]) if np.isfinite(felt) else self._target
+            if self._depth(q) < DEEPEST and felt < 0.95 * self.levels[-1] and super()._elapsed(now) < PRESSING_TIME:
+                return
+            self._loose_since, self._loose_from = now + CALMING, felt
+        spent = now - self._loose_since
+        self._target = self._loose_from * float(np.exp(-max(spent, 0.0) / LOOSENING))
+        if not self._estimate.fresh or not np.isfinite(self._estimate.points).all():
             return
-        contacts = contact_kinematics(
-            self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
-        )
+        contacts = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
         onset = SlipOnset(self._estimate.measured.copy(), contacts, moment.load, moment.centre)
-        self._trail.append((now, self._estimate.points.copy(), onset, np.array(sample.joints.positions)))
-        if spent < 1.5 * CALMING or not self._has_slipped():
+        self._trail.append((now, self._estimate.points.copy(), onset, q))
+        if spent < 0.0 or not self._has_slipped():
             return
         self._slipped = True
         assert self.slip is not None
@@ -193,16 +233,16 @@ class TrialSqueeze(GraspController):
 
     def _time_limit(self, phase: RunPhase) -> float:
         if phase is RunPhase.SQUEEZE:
-            return STEP_TIME * len(self.levels) + self.options.patience
+            return STEP_TIME * max(len(self.levels), 4) + self.options.patience
         if phase is RunPhase.HOLD:
-            return 6.0 * LOOSENING + self.options.patience
+            return PRESSING_TIME + 6.0 * LOOSENING + self.options.patience
         return super()._time_limit(phase)
 
     def _elapsed(self, now: float) -> float:
         elapsed = super()._elapsed(now)
         if self.phase is RunPhase.HOLD:
-            # The hold ends when the object has slipped and is gripped again, or after five times the loosening.
-            over = self._slipped or elapsed > 5.0 * LOOSENING
+            # The hold ends when the object has slipped and is gripped again, or when it will not slip.
+            over = self._slipped or elapsed > PRESSING_TIME + 5.0 * LOOSENING
             return elapsed if over else min(elapsed, 0.99 * self.options.hold)
         return elapsed
 
@@ -218,3 +258,8 @@ class TrialSqueeze(GraspController):
         i = max(j - 1, 0)
         share = (height - (z[i] - z[start])) / max(z[j] - z[i], 1e-9)
         return float(trajectory.times[i] + share * (trajectory.times[j] - trajectory.times[i]))
+
+
+def _mean_point(kept: list[tuple[Floats, Floats, Floats]]) -> SqueezePoint:
+    q, forces, places = (np.mean([entry[i] for entry in kept], axis=0) for i in range(3))
+    return SqueezePoint(q, forces, places)

@@ -46,14 +46,22 @@ class ForceSolver:
         objective: "largest" (largest contact force first, sum second) or "loading" (the cost of [D]).
         margin: delta, how far from slipping and from the force limit every contact stays [N].
         explain: whether an infeasible problem is asked again without each family of constraints, for the blame.
+        prove: whether the solver's word that a problem is infeasible is proved and the proof checked. A control loop
+            that has another answer ready cannot wait for it.
     """
 
     def __init__(
-        self, *, objective: Objective | str = Objective.LARGEST, margin: float = 0.0, explain: bool = True
+        self,
+        *,
+        objective: Objective | str = Objective.LARGEST,
+        margin: float = 0.0,
+        explain: bool = True,
+        prove: bool = True,
     ) -> None:
         self.objective = _choice(Objective, objective, "objective")
         self.margin = margin
         self.explain = explain
+        self.prove = prove
         self._programs: OrderedDict[Shape, ConeProgram] = OrderedDict()
 
     def solve(
@@ -142,6 +150,10 @@ class ForceSolver:
         if problem.unanswerable is not None:
             return self._refused(problem, _range_certificate(problem), (Blame((Family.BALANCE,)),))
         program = self._program(problem, frozenset(), self.objective)
+        if not self.prove and (quick := program.solve()).status in ("Solved", "PrimalInfeasible"):
+            if quick.status == "Solved":
+                return _answer(problem, quick)
+            return ForceResult(ForceStatus.INFEASIBLE, problem.contacts)
         solution, certificate = _decide(program)
         if solution is None:
             blame = self._blame(problem) if self.explain else ()

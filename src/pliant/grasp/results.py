@@ -79,7 +79,7 @@ class ForceResult:
         residual: largest component of G f + w_ext [N, N m].
         worst_load: which load counts most: 0 the external wrench itself, k the k-th disturbance on top of it.
         blame: families to blame, single ones first; empty if feasible or not asked for.
-        certificate: the checked proof of infeasibility.
+        certificate: the checked proof of infeasibility; None where none was asked for.
         iterations: of the solver.
     """
 

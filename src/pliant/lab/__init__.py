@@ -1,7 +1,7 @@
 """The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
-from pliant.lab.calibrating import CalibrationRun, calibrate_in_lab, prepared_thing
+from pliant.lab.calibrating import CALIBRATION_SETTINGS, CalibrationRun, calibrate_in_lab, prepared_thing
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.faults import FaultyDriver, Injection, kick
 from pliant.lab.object_xml import ObjectPart, solid_part
@@ -24,6 +24,7 @@ from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, d
 from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
+    "CALIBRATION_SETTINGS",
     "CalibrationRun",
     "Disturbance",
     "DisturbanceRange",

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pliant.contact import PreparedObject
-from pliant.control import Calibration, RunLog, RunPhase, TactileProcessor, TrialSqueeze, execute, fit_squeeze
+from pliant.control import (
+    Calibration,
+    RunLog,
+    RunPhase,
+    SqueezeSamples,
+    TactileProcessor,
+    TrialSqueeze,
+    execute,
+    fit_squeeze,
+)
 from pliant.errors import OptionError
 from pliant.lab.driver import LabDriver
+from pliant.lab.options import LabOptions
 from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, trial_scene
 from pliant.planner import PlannedGrasp, Task
 
-__all__ = ["CalibrationRun", "calibrate_in_lab", "prepared_thing"]
+__all__ = ["CALIBRATION_SETTINGS", "CalibrationRun", "calibrate_in_lab", "prepared_thing"]
+
+Floats = NDArray[np.float64]
+
+
+# Friction must not creep while the grip is loosened; nodes are many only where the pads press.
+CALIBRATION_SETTINGS = TrialSettings(
+    from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=300)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +42,7 @@ class CalibrationRun:
     found: Calibration | None
     reason: str
     log: RunLog
+    samples: SqueezeSamples
 
 
 def prepared_thing(task: Task) -> PreparedObject:
@@ -51,15 +73,16 @@ def calibrate_in_lab(
     Args:
         task, grasp: with the start values of E and friction.
         truth: how the lab's object differs from them.
+        settings: ``CALIBRATION_SETTINGS`` if left out.
         thing: contact model with the start values; made here if left out.
         levels, slip: of the trial squeeze.
     """
-    settings = settings or TrialSettings()
+    settings = settings or CALIBRATION_SETTINGS
     assembly = task.assembly
     assert assembly.hand is not None
     q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
     lab = LabDriver(
-        trial_scene(task, q_start, truth or Disturbance(), settings.lab),
+        trial_scene(task, q_start, truth or Disturbance(), settings.lab, _pressed(grasp)),
         period=settings.period,
         sensors=settings.sensors,
     )
@@ -77,7 +100,7 @@ def calibrate_in_lab(
     )
     log = execute(lab, squeeze)
     if lab.fault:
-        return CalibrationRun(None, lab.fault, log)
+        return CalibrationRun(None, lab.fault, log, squeeze.samples)
     contact = grasp.grasp.contacts[0]
     stiffness = contact.stiffness[2, 2] if contact.stiffness.ndim == 2 else contact.stiffness[2]
     try:
@@ -92,5 +115,10 @@ def calibrate_in_lab(
             rigid_pads=True,  # links of the lab are rigid hulls
         )
     except OptionError as bad:
-        return CalibrationRun(None, log.reason or str(bad), log)
-    return CalibrationRun(found, log.reason, log)
+        return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
+    return CalibrationRun(found, log.reason, log, squeeze.samples)
+
+
+def _pressed(grasp: PlannedGrasp) -> Floats:
+    """Where the plan presses, in the object's frame: there the lab's soft body needs its nodes [m]."""
+    return np.array([contact.T_object_contact.translation for contact in grasp.grasp.contacts])

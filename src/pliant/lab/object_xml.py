@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from pliant.lab.graded_body import graded_tetrahedra
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import numbers, pose
 from pliant.lab.soft_body import tetrahedra
@@ -63,9 +64,12 @@ def contact_attributes(friction: float, options: LabOptions) -> dict[str, str]:
     }
 
 
-def solid_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> ObjectPart:
-    """A solid: a flex of tetrahedra with the body's elastic constants and mass."""
-    tets = tetrahedra(body.mesh, nodes=options.nodes)
+def solid_part(body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None) -> ObjectPart:
+    """A solid: a flex of tetrahedra with the body's elastic constants and mass, finer where it will be ``pressed``."""
+    if pressed is None:
+        tets = tetrahedra(body.mesh, nodes=options.nodes)
+    else:
+        tets = graded_tetrahedra(body.mesh, pressed, nodes=options.nodes)
     frame = Element("body", {"name": "object_frame", **pose(T_world_object)})
     flex = SubElement(
         frame,

@@ -38,10 +38,12 @@ class RobotPart:
 
 
 def numbers(values: Iterable[float]) -> str:
+    """Numbers as the text of an attribute, to nine digits."""
     return " ".join(f"{float(value):.9g}" for value in values)
 
 
 def pose(T: pin.SE3) -> dict[str, str]:
+    """Attributes ``pos`` [m] and ``quat`` (w x y z) of a body that stands at T in its parent's frame."""
     q = pin.Quaternion(T.rotation)
     return {"pos": numbers(T.translation), "quat": numbers((q.w, q.x, q.y, q.z))}
 

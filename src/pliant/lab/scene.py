@@ -84,6 +84,7 @@ def build_scene(
     q_start: ArrayLike | None = None,
     floor: float | None = None,
     options: LabOptions | None = None,
+    pressed: Floats | None = None,
 ) -> Scene:
     """Put robot, object and surroundings into one simulated world.
 
@@ -94,6 +95,7 @@ def build_scene(
         obstacles: closed meshes in world coordinates.
         q_start: joints at the beginning; the assembly's home if left out.
         floor: height of an endless floor [m]; none if left out.
+        pressed: k x 3 places in the object's frame where a solid gets finer nodes [m]; even ones if left out.
     """
     options = options or LabOptions()
     if body is not None and body.kind == "vessel":  # a thin wall is stiff along itself and soft across: hard to solve
@@ -113,8 +115,8 @@ def build_scene(
         SubElement(root, "actuator").extend(part.actuators)
     held: ObjectPart | None = None
     if body is not None:
-        make = solid_part if body.kind == "solid" else vessel_part
-        held = make(body, T_world_object or pin.SE3.Identity(), options)
+        T = T_world_object or pin.SE3.Identity()
+        held = solid_part(body, T, options, pressed) if body.kind == "solid" else vessel_part(body, T, options)
         asset.extend(held.assets)
         world.append(held.body)
     notes = (held.notes if held is not None else ()) + _add_surroundings(world, asset, obstacles, floor)

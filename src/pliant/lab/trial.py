@@ -140,8 +140,13 @@ def disturbed_body(body: Body, disturbance: Disturbance) -> Body:
     return replace(body, material=material, dry_mass=body.dry_mass * disturbance.mass, liquid=liquid)
 
 
-def trial_scene(task: Task, q_start: Floats, disturbance: Disturbance, options: LabOptions) -> Scene:
-    """The task's world, disturbed. An object with nothing below it gets a floor to lie on."""
+def trial_scene(
+    task: Task, q_start: Floats, disturbance: Disturbance, options: LabOptions, pressed: Floats | None = None
+) -> Scene:
+    """The task's world, disturbed. An object with nothing below it gets a floor to lie on.
+
+    ``pressed``: k x 3 places in the object's frame where its nodes shall be finer [m].
+    """
     T = task.T_world_object
     centre = T.act(task.body.centre_of_mass(T.rotation.T @ np.array([0.0, 0.0, 1.0])))
     turn = pin.utils.rotate("z", disturbance.turn)
@@ -157,6 +162,7 @@ def trial_scene(task: Task, q_start: Floats, disturbance: Disturbance, options: 
         q_start=q_start,
         floor=floor,
         options=options,
+        pressed=pressed,
     )
 
 

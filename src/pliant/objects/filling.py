@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pliant.objects.carving import carve, stars_of
 from pliant.objects.mesh import Mesh
 
-__all__ = ["Filling", "fill_points", "shapes"]
+__all__ = ["Filling", "fill_points", "lattice", "shapes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -71,7 +71,13 @@ class Filling:
 
 
 def fill_points(
-    surface: Mesh, points: Floats, normals: Floats, edged: int, spacing: float, inner: float = _INNER
+    surface: Mesh,
+    points: Floats,
+    normals: Floats,
+    edged: int,
+    spacing: float,
+    inner: float = _INNER,
+    inside: Floats | None = None,
 ) -> Filling | None:
     """Fill a closed surface between points spread over it; None if nothing lies inside.
 
@@ -82,8 +88,9 @@ def fill_points(
         edged: how many of the points, the first, lie on sharp edges and stay where they are.
         spacing: typical distance of the points [m].
         inner: spacing inside over that.
+        inside: points well inside to begin with; a lattice if left out.
     """
-    inside = _lattice(surface, spacing, inner)
+    inside = lattice(surface, spacing, inner) if inside is None else inside
     n = len(points)
     nodes = np.concatenate([points, inside])
     for _ in range(_ROUNDS if len(inside) else 0):
@@ -154,7 +161,7 @@ def _within(surface: Mesh, points: Floats) -> Bools:
     return np.asarray(igl.fast_winding_number(v, f, p) > 0.5)
 
 
-def _lattice(surface: Mesh, spacing: float, inner: float) -> Floats:
+def lattice(surface: Mesh, spacing: float, inner: float) -> Floats:
     """Points of a body-centred lattice well inside."""
     low, high = surface.bounds
     a = 2.0 * inner * spacing / np.sqrt(3.0)
