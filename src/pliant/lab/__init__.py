@@ -2,6 +2,7 @@
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
 from pliant.lab.calibrating import CALIBRATION_SETTINGS, CalibrationRun, calibrate_in_lab, prepared_thing
+from pliant.lab.comparison import ContactComparison, compare_contacts
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.faults import FaultyDriver, Injection, kick
 from pliant.lab.object_xml import ObjectPart, solid_part
@@ -20,12 +21,22 @@ from pliant.lab.series import (
 )
 from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
-from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, disturbed_body, run_trial, trial_scene
+from pliant.lab.trial import (
+    Disturbance,
+    Outcome,
+    TrialResult,
+    TrialSettings,
+    disturbed_body,
+    pressed_places,
+    run_trial,
+    trial_scene,
+)
 from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
     "CALIBRATION_SETTINGS",
     "CalibrationRun",
+    "ContactComparison",
     "Disturbance",
     "DisturbanceRange",
     "FaultyDriver",
@@ -49,12 +60,14 @@ __all__ = [
     "TrialSettings",
     "build_scene",
     "calibrate_in_lab",
+    "compare_contacts",
     "compile_scene",
     "disturbed_body",
     "draw_disturbances",
     "kick",
     "picture",
     "prepared_thing",
+    "pressed_places",
     "run_series",
     "run_trial",
     "scene_for_task",

@@ -21,7 +21,7 @@ from pliant.control import (
 from pliant.errors import OptionError
 from pliant.lab.driver import LabDriver
 from pliant.lab.options import LabOptions
-from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, trial_scene
+from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, pressed_places, trial_scene
 from pliant.planner import PlannedGrasp, Task
 
 __all__ = ["CALIBRATION_SETTINGS", "CalibrationRun", "calibrate_in_lab", "prepared_thing"]
@@ -82,7 +82,7 @@ def calibrate_in_lab(
     assert assembly.hand is not None
     q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
     lab = LabDriver(
-        trial_scene(task, q_start, truth or Disturbance(), settings.lab, _pressed(grasp)),
+        trial_scene(task, q_start, truth or Disturbance(), settings.lab, pressed_places(grasp)),
         period=settings.period,
         sensors=settings.sensors,
     )
@@ -117,8 +117,3 @@ def calibrate_in_lab(
     except OptionError as bad:
         return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
     return CalibrationRun(found, log.reason, log, squeeze.samples)
-
-
-def _pressed(grasp: PlannedGrasp) -> Floats:
-    """Where the plan presses, in the object's frame: there the lab's soft body needs its nodes [m]."""
-    return np.array([contact.T_object_contact.translation for contact in grasp.grasp.contacts])

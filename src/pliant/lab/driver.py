@@ -218,8 +218,11 @@ class LabDriver:
         positions = data.qpos[self._qpos].copy()
         if self.sensors.joint_noise > 0:
             positions += self._rng.normal(0.0, self.sensors.joint_noise, len(positions))
-        torques = self._torques if self._torques is not None else data.actuator_force[self._actuators]
-        return JointReading(self.time, positions, np.array(torques))
+        if self._torques is not None:
+            return JointReading(self.time, positions, np.array(self._torques))
+        # The weight of the links is carried beside the servos; a drive that does both would show the sum.
+        torques = data.actuator_force[self._actuators] + self.assembly.robot.gravity_torques(positions)
+        return JointReading(self.time, positions, torques)
 
     def _take_frames(self) -> None:
         now = self.time

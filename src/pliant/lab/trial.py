@@ -29,7 +29,16 @@ from pliant.objects import Body, Liquid
 from pliant.planner import PlannedGrasp, Task
 from pliant.robot import PALM_FRAME
 
-__all__ = ["Disturbance", "Outcome", "TrialResult", "TrialSettings", "disturbed_body", "run_trial", "trial_scene"]
+__all__ = [
+    "Disturbance",
+    "Outcome",
+    "TrialResult",
+    "TrialSettings",
+    "disturbed_body",
+    "pressed_places",
+    "run_trial",
+    "trial_scene",
+]
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +84,7 @@ class TrialSettings:
         period: of control [s].
         from_pregrasp: start with the open hand at the object, the approach left out.
         linger: how long the object is watched after the end [s].
+        fine: a solid gets finer nodes where the plan presses: centres of pressure are known to their distance.
     """
 
     control: ControlOptions = field(default_factory=ControlOptions)
@@ -83,6 +93,7 @@ class TrialSettings:
     period: float = 0.01
     from_pregrasp: bool = False
     linger: float = 0.2
+    fine: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +136,11 @@ class TrialResult:
     @property
     def held(self) -> bool:
         return self.outcome is Outcome.HELD
+
+
+def pressed_places(grasp: PlannedGrasp) -> Floats:
+    """k x 3 places in the object's frame where the planned grasp presses [m]."""
+    return np.array([contact.T_object_contact.translation for contact in grasp.grasp.contacts])
 
 
 def disturbed_body(body: Body, disturbance: Disturbance) -> Body:
@@ -255,7 +271,8 @@ def run_trial(
     assert assembly.hand is not None
     wall, cpu = time.perf_counter(), time.process_time()
     q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
-    scene = trial_scene(task, q_start, disturbance or Disturbance(), settings.lab)
+    pressed = pressed_places(grasp) if settings.fine else None
+    scene = trial_scene(task, q_start, disturbance or Disturbance(), settings.lab, pressed)
     lab = LabDriver(scene, period=settings.period, sensors=settings.sensors)
     lab.command_positions(q_start)
     for _ in range(round(SETTLING / settings.period)):

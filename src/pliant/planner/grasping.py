@@ -30,6 +30,8 @@ BESIDE_PAD = 1.5e-3
 """How far outside its region a pad may be touched [m]."""
 FACING = np.cos(np.radians(80.0))
 """A pad touches where its surface looks its way within this angle."""
+AROUND = 2.5e-3
+"""Tactile cells lie around a planned centre of pressure at least this far away [m]: objects lie a little elsewhere."""
 ON_PAD = 0.5
 """Least share of a contact's force on the pad itself: what is beside it nobody feels."""
 LARGEST_SHIFT = 0.02
@@ -218,6 +220,8 @@ def _unsound(setting: Setting, held: Held) -> Failure | None:
         # the pad's outward direction there is the object's inward normal
         if out > BESIDE_PAD or (T.rotation.T @ region.normal) @ np.array(link.pad.facing) < FACING:
             return Failure("touches beside the pad", out, "m", link.name)
+        if not link.feels(T.actInv(region.centre), AROUND):
+            return Failure("touches at the edge of what is felt", AROUND, "m", link.name)
         if region.on_pad < ON_PAD:
             detail = f"{link.name}: {region.on_pad:.0%} of the force is on the pad"
             return Failure("touches beside the pad", ON_PAD - region.on_pad, "of the force", detail)

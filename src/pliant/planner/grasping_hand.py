@@ -16,7 +16,17 @@ from pliant.contact import MeshSurface, PadSurface, PreparedObject
 from pliant.contact.distance import field_value
 from pliant.errors import OptionError
 from pliant.objects import Mesh
-from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, Urdf, link_mesh, pad_mesh
+from pliant.robot import (
+    PALM_FRAME,
+    Assembly,
+    Pad,
+    Preshape,
+    TactileArray,
+    Urdf,
+    cell_layout,
+    link_mesh,
+    pad_mesh,
+)
 
 __all__ = ["ClosingGroup", "GraspingHand", "HandLink"]
 
@@ -39,6 +49,8 @@ class HandLink:
         points: surface points for a quick bound, in the link's frame [m].
         cover: no place of the surface is further than this from one of them [m].
         reach: largest distance of its surface from its own origin [m].
+        cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
+        cell: diagonal of a cell [m].
     """
 
     name: str
@@ -48,6 +60,28 @@ class HandLink:
     points: Floats
     cover: float
     reach: float
+    cells: Floats
+    cell: float
+
+    def feels(self, p_link: Floats, around: float) -> bool:
+        """Whether tactile cells lie all around a point of its surface, so far away at least [m].
+
+        A link without tactile arrays feels nothing anywhere; nobody expects it to, so that counts as True.
+        """
+        if not len(self.cells):
+            return True
+        away = self.cells - p_link
+        square = (away**2).sum(axis=1)
+        if float(square.min()) > self.cell**2:
+            return False
+        # directions to the cells beyond that distance leave no gap of more than half a turn, seen along the surface
+        near = away[np.argsort(square)[:9]]
+        _, _, axes = np.linalg.svd(near - near.mean(axis=0), full_matrices=False)
+        flat = away[square > around**2] @ axes[:2].T
+        angles = np.sort(np.arctan2(flat[:, 1], flat[:, 0]))
+        if len(angles) < 3:
+            return False
+        return bool(np.diff(np.append(angles, angles[0] + 2.0 * np.pi)).max() < 0.9 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +124,9 @@ class GraspingHand:
         pads = {pad.link: pad for finger in self.description.fingers for pad in finger.pads}
         owners = {link: finger.name for finger in self.description.fingers for link in finger.links}
         below = _descendants(self.robot.urdf, self.description.mount)
+        arrays: dict[str, list[TactileArray]] = {}
+        for array in self.description.tactile:
+            arrays.setdefault(array.link, []).append(array)
         links = []
         for link in self.robot.urdf.links:
             if link.name not in below:
@@ -114,7 +151,11 @@ class GraspingHand:
                 surface = PadSurface(link.name, MeshSurface.of(mesh), friction=friction)
             points, cover = _even_points(mesh, SAMPLES)
             reach = float(np.linalg.norm(mesh.vertices, axis=1).max())
-            links.append(HandLink(link.name, owners.get(link.name, ""), surface, pad, points, cover, reach))
+            layouts = [cell_layout(array) for array in arrays.get(link.name, [])]
+            cells = np.concatenate([np.zeros((0, 3)), *(layout.centres[layout.exists] for layout in layouts)])
+            size = max((float(np.hypot(*array.cell)) for array in arrays.get(link.name, [])), default=0.0)
+            owner = owners.get(link.name, "")
+            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size))
         return tuple(links)
 
     def preshape(self, name: str) -> Preshape:

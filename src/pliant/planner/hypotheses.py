@@ -125,10 +125,10 @@ def make_hypotheses(
 ) -> list[Hypothesis]:
     """All combinations of approach, distance, roll, preshape and fingers, in an order that any prefix samples evenly.
 
-    For every approach the palm stands at several distances: so that the tips meet 12 or 25 mm below the surface, and
-    close by, so that the fingers wrap around; larger than nothing and smaller than the hand's length. It looks along
-    the normal at the approach point, or along the same direction at the middle of the object. The fingers come fully
-    open, or half closed, to enter a narrow place.
+    For every approach the palm stands at several distances: so that the tips meet 12 or 25 mm below the surface, or 12
+    or 25 mm past the object's middle, and close by, so that the fingers wrap around; larger than nothing and smaller
+    than the hand's length. It looks along the normal at the approach point, or along the same direction at the middle
+    of the object. The fingers come fully open, or half closed, to enter a narrow place.
 
     Args:
         rolls: roll angles about the approach direction, over a full turn.
@@ -138,6 +138,7 @@ def make_hypotheses(
     if assembly.hand is None:
         raise OptionError(assembly.name, "has no hand; a grasp needs one")
     ways = list(_ways(assembly))
+    middle = mesh.bounds.mean(axis=0)
     found = approaches(mesh, method, count)
     found += [_centred(mesh, approach) for approach in found]
     # the object's own axes as often as a quarter of all others: things stand and lie along them
@@ -149,8 +150,10 @@ def make_hypotheses(
     hypotheses = []
     for number, i in enumerate(order.tolist()):
         a, roll, way = (int(k) for k in np.unravel_index(i, sizes))
-        preshape, fingers, distance, opening, how = ways[way]
+        preshape, fingers, base, share, opening, how = ways[way]
         turn = 2 * np.pi * roll / rolls
+        half = max(0.0, float((found[a].point - middle) @ found[a].normal))
+        distance = float(np.clip(base - share * half, CLEARANCE, assembly.hand.palm.length))
         source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {how}"
         pose = _palm_pose(found[a], distance, turn)
         hypotheses.append(Hypothesis(number, pose, preshape, fingers, source, opening))
@@ -172,21 +175,25 @@ def _centred(mesh: Mesh, approach: Approach) -> Approach:
     return Approach(middle + height * approach.normal, approach.normal, f"{approach.source} centred")
 
 
-def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, float, str]]:
-    """Preshape, fingers, distance of the palm's face from the surface, opening, and how."""
+def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, float, float, str]]:
+    """Preshape, fingers, distance of the palm's face from the surface, opening, and how.
+
+    The distance is a length less a share of the object's half thickness along the approach.
+    """
     assert assembly.hand is not None
     length = assembly.hand.palm.length
     for preshape in assembly.hand.preshapes:
         for fingers in finger_subsets(assembly, preshape):
             meeting = meeting_height(assembly, preshape, fingers)
-            distances = [(meeting - depth, f"tips {depth * 1e3:.0f} mm deep") for depth in TIP_DEPTHS]
+            distances = [(meeting - depth, 0.0, f"tips {depth * 1e3:.0f} mm deep") for depth in TIP_DEPTHS]
+            distances += [(meeting - depth, 1.0, f"tips {depth * 1e3:.0f} mm past the middle") for depth in TIP_DEPTHS]
             close = max(CLEARANCE, 0.3 * length)
             if close < meeting - TIP_DEPTHS[-1] - 0.02:
-                distances.append((close, "wrapping"))
-            for distance, how in distances:
+                distances.append((close, 0.0, "wrapping"))
+            for distance, share, how in distances:
                 for opening in OPENINGS:
                     words = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
-                    yield preshape.name, fingers, float(np.clip(distance, CLEARANCE, length)), opening, words
+                    yield preshape.name, fingers, distance, share, opening, words
 
 
 def _palm_pose(approach: Approach, distance: float, turn: float) -> pin.SE3:
