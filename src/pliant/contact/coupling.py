@@ -92,6 +92,8 @@ def footprint(
     traction = shares.astype(np.float32) @ body.inverse_mass[corners]
     half = radii + _TAIL * body.edge
     owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
+    if not (owner >= 0).any():
+        return None  # seen along its normal, nothing of the surface lies there
     if body.wall is not None:
         # a shell has no half-space in it; what its corners see of the wall's own dent is taken out instead
         shallow = shallow or shallow_wall(body, corners, shares, axes, float(half.max()))

@@ -84,7 +84,7 @@ class PlannerOptions:
     rolls: int = 8
     keep: int = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: int = 1500
+    hypotheses: int = 4000
     margin: float = 0.05
     speed: float = 0.5
     move_tolerance: float = 2e-3
