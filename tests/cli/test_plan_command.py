@@ -78,11 +78,13 @@ def test_a_script_without_a_guard_plans_once_on_two_processes(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_end_from_outside_ends_all_processes_and_leaves_no_file(tmp_path, how):
     out = tmp_path / "ball.plan"
     command = [sys.executable, "-m", "pliant", "plan", str(task(tmp_path, hypotheses=4000)), "--out", str(out)]
     with (tmp_path / "errors").open("wb") as errors:
         process = subprocess.Popen([*command, "--jobs", "2"], stderr=errors, start_new_session=True)
+    children: list[int] = []
     try:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and len(_children(process.pid)) < 3:
@@ -90,17 +92,21 @@ def test_ctrl_c_ends_all_processes_and_leaves_no_file(tmp_path):
             time.sleep(0.1)
         children = _children(process.pid)
         assert len(children) >= 2
-        os.killpg(process.pid, signal.SIGINT)
+        if how is signal.SIGINT:
+            os.killpg(process.pid, how)  # what a terminal does
+        else:
+            process.kill()  # the parent alone: nobody is left to end the workers
         process.wait(timeout=60)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and any(_alive(child) for child in children):
+            time.sleep(0.1)
+        left = [child for child in children if _alive(child)]
     finally:
-        if process.poll() is None:
+        if process.poll() is None or any(_alive(child) for child in children):
             os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 130
+    assert process.returncode == (130 if how is signal.SIGINT else -how)
     assert not out.exists()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and any(_alive(child) for child in children):
-        time.sleep(0.1)
-    assert not [child for child in children if _alive(child)]
+    assert not left
 
 
 def _children(pid: int) -> list[int]:

@@ -215,6 +215,25 @@ def test_a_false_motion_is_found_out(sabotage: Callable[[Plan], Plan], words: st
     assert words in problems(sabotage(ball_plan()))
 
 
+def test_a_held_object_that_is_jerked_is_found_out() -> None:
+    plan = ball_plan()
+    path = plan.best.trajectory
+    last = len(path.times) - 1
+    assert path.phases[last] is Phase.LIFT
+    share = np.linspace(0.0, 1.0, 11)[1:, None]
+
+    def drawn(a: np.ndarray) -> np.ndarray:
+        return np.concatenate(
+            [a[:last], a[last - 1] + share.reshape(-1, *[1] * (a.ndim - 1)) * (a[last] - a[last - 1])]
+        )
+
+    phases = (*path.phases[:last], *[Phase.LIFT] * 10)
+    calm = {"times": drawn(path.times), "q": drawn(path.q), "phases": phases, "object_poses": drawn(path.object_poses)}
+    assert "accelerated" not in problems(trajectory(plan, **calm))
+    jerked = at(calm["object_poses"], (last + 5, 2), calm["object_poses"][last + 5, 2] + 1e-3)
+    assert "the held object is accelerated by" in problems(trajectory(plan, **{**calm, "object_poses": jerked}))
+
+
 def test_a_move_that_was_not_made_or_made_wrongly_is_found_out() -> None:
     plan = ball_plan(move=True)
 

@@ -134,13 +134,12 @@ class SmoothMotion:
     places: Floats
 
     def along(self, path: Floats) -> Floats:
-        """The path (n x k) at all times: a natural cubic through its points, within their range."""
+        """The path (n x k) at all times: a cubic spline through its points."""
         if len(path) < 3:
             i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
             share = (self.places - i)[:, None]
             return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
-        smooth = CubicSpline(np.arange(len(path)), path, bc_type="natural")(self.places)
-        return np.asarray(np.clip(smooth, path.min(axis=0), path.max(axis=0)))
+        return np.asarray(CubicSpline(np.arange(len(path)), path)(self.places))
 
     def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
         """The same for poses; orientations as turns from the first."""
@@ -180,8 +179,8 @@ def smooth_motion(
     tau = np.linspace(0.0, 1.0, 4001)
     law = tau - np.sin(2.0 * np.pi * tau) / (2.0 * np.pi)
     knots = np.interp(np.linspace(0.0, 1.0, n), law, tau) * duration
-    even = np.linspace(0.0, duration, int(np.ceil(duration / DENSE)) + 1)
-    apart = np.abs(even[:, None] - knots[None, :]).min(axis=1) > 0.25 * DENSE
+    even = np.linspace(0.0, duration, int(np.ceil(1.25 * duration / DENSE)) + 1)
+    apart = np.abs(even[:, None] - knots[None, :]).min(axis=1) > 0.2 * DENSE
     times = np.sort(np.concatenate([knots, even[apart]]))
     return SmoothMotion(knots, times, np.interp(times, tau * duration, law * (n - 1)))
 

@@ -171,7 +171,9 @@ class _Timeline:
         arms = self.reach * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
         carried = np.array([arms @ T.rotation.T + T.translation for T in poses])
         motion = smooth_motion(path, limits, least=least, carried=carried, acceleration=acceleration)
-        self.add(phase, motion.times, motion.along(path), motion.poses(poses))
+        # between points at a joint's limit the spline may bulge by a hair
+        q = np.clip(motion.along(path), limits.lower, limits.upper)
+        self.add(phase, motion.times, q, motion.poses(poses))
         return motion.knots
 
     def trajectory(self) -> Trajectory:

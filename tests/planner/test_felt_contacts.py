@@ -1,0 +1,32 @@
+"""Planned contacts lie where the tactile arrays feel them, with cells all around."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pliant.planner.grasping_hand import GraspingHand
+from pliant.robot import cell_layout, load_assembly
+
+
+@pytest.fixture(scope="module")
+def hand() -> GraspingHand:
+    return GraspingHand(load_assembly(None, "schunk_sdh2"), friction=0.5)
+
+
+def test_a_pad_feels_in_its_middle_and_not_at_its_edge(hand: GraspingHand) -> None:
+    link = next(link for link in hand.links if link.name == "finger_1_distal")
+    array = next(array for array in hand.description.tactile if array.link == link.name)
+    layout = cell_layout(array)
+    feels = np.array([[link.feels(centre, 2.5e-3) for centre in row] for row in layout.centres])
+    assert feels[6, 2] and feels[6, 3] and feels[2, 2]
+    assert not feels[0].any() and not feels[-1].any()
+    assert not feels[:, 0].any() and not feels[:, -1].any()
+    assert feels[1:-1, 2:4].all()
+
+
+def test_a_place_beside_the_pad_is_not_felt_and_a_link_without_cells_does_not_care(hand: GraspingHand) -> None:
+    link = next(link for link in hand.links if link.name == "thumb_distal")
+    assert not link.feels(link.cells.mean(axis=0) + np.array([0.0, 0.05, 0.0]), 2.5e-3)
+    palm = next(link for link in hand.links if not len(link.cells))
+    assert palm.feels(np.zeros(3), 2.5e-3)
