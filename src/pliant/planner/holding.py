@@ -304,6 +304,12 @@ class Holder:
         left = float(np.linalg.norm(state.residual[:3]) + np.linalg.norm(state.residual[3:]) / self._size)
         if left > UNBALANCED * (self.weight + state.largest_force):
             return Failure("does not come to rest", left, "N", "the contact simulation leaves this unbalanced")
+        softest = min(float(np.diag(region.stiffness).min()) for region in state.regions)
+        if not softest > 0.0:
+            # a thin wall at an edge or a corner: the dent's own model does not push back
+            return Failure(
+                "a contact does not push back", softest, "N/m", "the contact simulation cannot tell its stiffness"
+            )
         by_name = {link.name: link for link in self.hand.links}
         links = tuple(by_name[region.pad] for region in state.regions)
         broken = self._too_strong(state.regions, links)
