@@ -99,13 +99,13 @@ def test_objects_writes_a_mesh_that_check_accepts(tmp_path: Path, capsys: pytest
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_demo_plans_executes_and_reports(tmp_path: Path) -> None:
-    options = ("--hypotheses", "180", "--jobs", "2", "--no-view", "--json")
+    options = ("--hypotheses", "240", "--jobs", "2", "--no-view", "--json")
     answer = pliant("demo", "--out", tmp_path / "demo", *options, timeout=570)
     assert answer.returncode in (0, 1), answer.stderr
     demo = json.loads(answer.stdout)
     assert demo["plan"]["status"] == "found"
-    assert demo["plan"]["hypotheses"] == 180
-    assert sum(demo["plan"]["rejected"].values()) + 1 + len(demo["plan"]["runners_up"]) == 180
+    assert demo["plan"]["hypotheses"] == 240
+    assert sum(demo["plan"]["rejected"].values()) + 1 + len(demo["plan"]["runners_up"]) == 240
     # three or fewer contacts carry 1.67 N with friction 0.8: each at least a third of W / mu
     assert 0.69 < demo["plan"]["best"]["max_force_n"] < 15.0
     assert demo["run"]["outcome"] in ("held", "dropped", "aborted")

@@ -59,10 +59,14 @@ def rename(eye: Eye, old: str, new: str, *, at: int = 0) -> None:
 
 
 def test_pads_have_their_fingers_colours_and_the_slider_closes_the_hand(eye: Eye, page: HandPage) -> None:
-    picture = eye.picture()
     left, top, right, bottom = canvas(eye)
-    seen = picture[top:bottom, left:right].reshape(-1, 3).astype(float)
-    seen = seen[np.ptp(seen, axis=1) > 80]
+    for _ in range(60):  # the scene comes piece by piece
+        picture = eye.picture()
+        seen = picture[top:bottom, left:right].reshape(-1, 3).astype(float)
+        seen = seen[np.ptp(seen, axis=1) > 80]
+        if len(seen) > 400:
+            break
+        eye.page.wait_for_timeout(500)
     hue = seen / np.linalg.norm(seen, axis=1, keepdims=True)
     for _, colour in FINGER_COLOURS[:2]:  # two of three fingers show their pads to the camera
         wanted = np.array(colour) / np.linalg.norm(colour)

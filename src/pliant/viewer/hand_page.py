@@ -26,6 +26,7 @@ from pliant.viewer.app import start_server, stop_server
 from pliant.viewer.drawables import Colour, arrow
 from pliant.viewer.hand_picture import CLOSING_COLOUR, FINGER_COLOURS, PALM_COLOUR
 from pliant.viewer.hand_shape import creased
+from pliant.viewer.lamps import add_lamps
 
 __all__ = ["HandPage"]
 
@@ -77,6 +78,7 @@ class HandPage:
     def _draw(self) -> None:
         """Every link as a frame that carries its shape; pads and arrows hang on the links they are part of."""
         scene, robot = self.server.scene, self.hand.robot
+        add_lamps(scene, np.zeros(3))
         owner = {link: i for i, finger in enumerate(self.description.fingers) for link in finger.links}
         for n, link in enumerate(robot.urdf.links):
             self._frames[link.name] = scene.add_frame(f"/hand/{n}", show_axes=False)

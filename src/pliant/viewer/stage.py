@@ -19,6 +19,7 @@ from pliant.objects import Mesh
 from pliant.planner import Hypothesis, PlannedGrasp, Task
 from pliant.viewer.colours import ARROW, CENTRE, GHOST, REST, WEIGHT
 from pliant.viewer.hand_shape import creased, ghost_mesh, hand_links
+from pliant.viewer.lamps import add_lamps
 from pliant.viewer.look import LIQUID, Look
 from pliant.viewer.markers import (
     ForceArrow,
@@ -79,14 +80,7 @@ class Stage:
 
     def _set_scene(self) -> None:
         self.scene.set_up_direction("+z")
-        self.scene.add_light_hemisphere(
-            "/lights/sky", sky_color=(255, 255, 255), ground_color=(190, 185, 178), intensity=1.9
-        )
-        centre = self.task.T_world_object.translation
-        for name, offset, strength in (("key", (1.2, -1.6, 2.2), 1.7), ("fill", (-1.5, -0.8, 0.8), 0.5)):
-            self.scene.add_light_directional(
-                f"/lights/{name}", position=tuple(centre + np.array(offset)), intensity=strength
-            )
+        add_lamps(self.scene, self.task.T_world_object.translation)
         for i, mesh in enumerate(self.task.scene):
             shape = creased(mesh)
             self.scene.add_mesh_simple(f"/scene/{i}", shape.vertices, shape.faces, color=_bytes(TABLE))
