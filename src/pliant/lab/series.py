@@ -12,6 +12,7 @@ import numpy as np
 from pliant.errors import OptionError, Problem
 from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
+from pliant.workers import end_with_parent
 
 __all__ = ["DisturbanceRange", "SeriesEntry", "SeriesResult", "draw_disturbances", "run_series", "table_of", "wilson"]
 
@@ -148,7 +149,7 @@ def run_series(
             done(_entry(job))
     else:
         context = multiprocessing.get_context("spawn")  # a forked simulator shares what must not be shared
-        with ProcessPoolExecutor(min(workers, count), mp_context=context) as pool:
+        with ProcessPoolExecutor(min(workers, count), mp_context=context, initializer=end_with_parent) as pool:
             for entry in pool.map(_entry, jobs):
                 done(entry)
     held = sum(entry.outcome is Outcome.HELD for entry in entries)

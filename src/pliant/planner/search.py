@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 from pliant.errors import OptionError
@@ -28,6 +26,7 @@ from pliant.planner.operation import complete
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
 from pliant.planner.setting import Setting, prepare_body, with_arm
 from pliant.planner.task import Task
+from pliant.workers import end_with_parent
 
 __all__ = ["Progress", "plan"]
 
@@ -195,16 +194,8 @@ def _begin(task: Task) -> None:
     global _here
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _here = _Worker(Setting(task))
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed cannot end its workers, and they would wait for work for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(what: str, items: list[Any]) -> tuple[list[Any], float]:
