@@ -38,6 +38,8 @@ AIM = 1.04
 TOO_STRONG = ("force above the limit", "pressure above the limit")
 UNBALANCED = 0.02
 """What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
+LEAST = 1e-9
+"""Depths below this count as none [m]."""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
 
@@ -154,7 +156,7 @@ class _DepthSearch:
             self.failure = short
         if self._before is not None:
             # log-log slope of force over depth, once there are two simulations to take it from
-            moved = np.log(here / self._before[0])
+            moved = np.log(np.maximum(here, LEAST) / np.maximum(self._before[0], LEAST))
             useful = (np.abs(moved) > 0.01) & (self._before[1] > 0) & (forces > 0)
             slope = np.ones_like(self._gain)
             slope[useful] = np.log(forces[useful] / self._before[1][useful]) / moved[useful]
@@ -171,7 +173,9 @@ class _DepthSearch:
             proposed = np.maximum(proposed, np.sqrt(self._floor * here))
         if self._ceiling is not None and (proposed > 0.98 * self._ceiling).any():
             proposed = np.minimum(proposed, np.sqrt(self._ceiling * here))
-        if np.abs(np.log(proposed / here)).max() < (0.05 if short is None else 0.003):
+        if np.abs(np.log(np.maximum(proposed, LEAST) / np.maximum(here, LEAST))).max() < (
+            0.05 if short is None else 0.003
+        ):
             return False
         self.depths = proposed
         return True
