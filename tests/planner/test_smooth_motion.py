@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -63,3 +65,12 @@ def test_poses_turn_the_whole_way_and_meet_the_given_ones() -> None:
     for knot, pose in zip(motion.knots, poses, strict=True):
         T = found[int(np.argmin(np.abs(motion.times - knot)))]
         assert np.linalg.norm(pin.log6(T.actInv(pose)).vector) < 1e-9
+
+
+def test_a_turn_beyond_half_a_circle_goes_on_the_same_way_round() -> None:
+    angles = np.radians([0.0, 80.0, 160.0, 240.0])
+    poses = [pin.SE3(pin.exp3(np.array([0.0, 0.0, angle])), np.zeros(3)) for angle in angles]
+    found = smooth_motion(np.zeros((4, 1)), limits(1), least=1.0).poses(poses)
+    steps = [pin.log3(a.rotation.T @ b.rotation)[2] for a, b in pairwise(found)]
+    assert min(steps) > -1e-9
+    assert sum(steps) == pytest.approx(angles[-1], rel=1e-9)

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
@@ -142,10 +143,10 @@ class SmoothMotion:
         return np.asarray(CubicSpline(np.arange(len(path)), path)(self.places))
 
     def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
-        """The same for poses; orientations as turns from the first."""
-        first = poses[0].rotation
-        rows = np.array([[*T.translation, *pin.log3(first.T @ T.rotation)] for T in poses])
-        return [pin.SE3(first @ pin.exp3(row[3:]), row[:3]) for row in self.along(rows)]
+        """The same for poses, with angular speed and acceleration continuous; turns of any size."""
+        turns = RotationSpline(np.arange(len(poses)), Rotation.from_matrix([T.rotation for T in poses]))(self.places)
+        places = self.along(np.array([T.translation for T in poses]))
+        return [pin.SE3(R, p) for R, p in zip(turns.as_matrix(), places, strict=True)]
 
 
 def smooth_motion(
