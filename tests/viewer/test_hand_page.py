@@ -111,11 +111,12 @@ def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, pag
 
 def test_what_cannot_be_is_said_and_the_file_stays(eye: Eye, page: HandPage) -> None:
     before = page.path.read_text()
-    rename(eye, page.description.fingers[0].name, "opposite", at=0)
+    taken = page.description.fingers[1].name
+    rename(eye, page.description.fingers[0].name, taken, at=0)
     eye.page.get_by_role("button", name="Save", exact=True).click()
-    eye.wait("hand_message", "the name 'opposite' is used 2 times")
+    eye.wait("hand_message", f"the name '{taken}' is used 2 times")
     assert page.path.read_text() == before
-    rename(eye, "opposite", "first", at=0)
+    rename(eye, taken, "first", at=0)
     eye.page.get_by_role("button", name="Save", exact=True).click()
     eye.wait("hand_message", "saved to")
     assert load_hand(page.path).description.fingers[0].name == "first"

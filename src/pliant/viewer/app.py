@@ -22,7 +22,7 @@ from pliant.viewer.measured import Measured
 from pliant.viewer.opened import Opened
 from pliant.viewer.session import Session
 
-__all__ = ["Planning", "Viewer", "start_server", "stop_server"]
+__all__ = ["Planning", "Viewer", "server_address", "start_server", "stop_server", "wait_for_interrupt"]
 
 PANEL_WIDTH = 400
 """Of the controls beside the scene [pixels]."""
@@ -111,13 +111,11 @@ class Viewer:
     @property
     def address(self) -> str:
         """What to type into a browser."""
-        host = self.server.get_host()
-        return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.server.get_port()}"
+        return server_address(self.server)
 
     def wait(self) -> None:
         """Serve until interrupted."""
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+        wait_for_interrupt()
 
     def close(self) -> None:
         """Stop playing and serving."""
@@ -136,6 +134,18 @@ def stop_server(server: Any) -> None:
     """Stop quietly: standard output belongs to the commands' answers."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
+
+
+def server_address(server: Any) -> str:
+    """What to type into a browser."""
+    host = server.get_host()
+    return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{server.get_port()}"
+
+
+def wait_for_interrupt() -> None:
+    """Until Ctrl-C."""
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def start_server(host: str, port: int) -> Any:

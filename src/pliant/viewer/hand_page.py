@@ -22,7 +22,7 @@ from pliant.errors import InputError
 from pliant.objects import Mesh
 from pliant.robot import Hand, link_mesh, pad_mesh
 from pliant.robot.description import HandDescription, Palm
-from pliant.viewer.app import start_server, stop_server
+from pliant.viewer.app import server_address, start_server, stop_server, wait_for_interrupt
 from pliant.viewer.drawables import Colour, arrow
 from pliant.viewer.hand_picture import CLOSING_COLOUR, FINGER_COLOURS, PALM_COLOUR
 from pliant.viewer.hand_shape import creased
@@ -264,13 +264,11 @@ class HandPage:
     @property
     def address(self) -> str:
         """What to type into a browser."""
-        host = self.server.get_host()
-        return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.server.get_port()}"
+        return server_address(self.server)
 
     def wait(self) -> None:
         """Serve until interrupted."""
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+        wait_for_interrupt()
 
     def close(self) -> None:
         """Stop serving."""
