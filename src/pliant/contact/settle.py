@@ -30,6 +30,8 @@ Bools = NDArray[np.bool_]
 
 _PASSES = 12
 _INNER = 12
+_FOCUS = 6
+"""Passes after which the grids stay: where flat lies on flat, grid and pressure could chase each other for ever."""
 _LOST = 0.02
 """Normal forces below this part of what they were before the object moved: it has been pushed away."""
 
@@ -122,12 +124,13 @@ def _settle(
         if step == _PASSES - 1:
             break
         pose = pose * pin.SE3(pin.exp3(move[3:]), move[:3])
-        refocus(patches, problem, answer, cells)
+        if step < _FOCUS:
+            refocus(patches, problem, answer, cells)
         if step == 0 and np.abs(answer.motion).max() > 0.3 * deepest:
             patches = _refound(thing, pads, [pose.actInv(T) for T in Ts_world_pad], patches)
     assert problem is not None and answer is not None
     tangential = [
-        _friction(grip, pads[patch.pad], answer, problem, k)
+        _friction(grip, patch, pads[patch.pad], answer, problem, k)
         for k, (grip, patch) in enumerate(zip(grips, patches, strict=True))
     ]
     return report(thing, pads, patches, problem, answer, start, pose, wrench, tangential)
@@ -158,6 +161,13 @@ def _rows(patch: Patch, size: float) -> Floats:
     x = patch.origin
     cross = np.array([[0, x[2], -x[1]], [-x[2], 0, x[0]], [x[1], -x[0], 0]])  # omega x p = cross @ omega
     return np.column_stack([patch.axes, patch.axes @ cross / size])
+
+
+def _cell_rows(patch: Patch, size: float) -> Floats:
+    """n x 6: motion of the object along the patch's normal at each cell, per translation and (rotation x size)."""
+    x = patch.origin + patch.xy @ patch.axes[:2] + np.outer(patch.height, patch.axes[2])
+    normal = np.broadcast_to(patch.axes[2], x.shape)
+    return np.column_stack([normal, np.cross(x, normal) / size])
 
 
 def _grip(thing: PreparedObject, pad: PadSurface, patch: Patch, start: pin.SE3, pose: pin.SE3, size: float) -> _Grip:
@@ -196,8 +206,9 @@ def _balance(
         The answer, None if all contact was lost; and the total normal force before anything slid.
     """
     sticking = 0.0
-    normals = np.array([_rows(patch, size)[2] for patch in patches])
-    n_cells = problem.block
+    # cell by cell: what a contact gives by tilting, where flat lies on flat, is most of what steadies the object
+    normals = np.concatenate([_cell_rows(patch, size) for patch in patches])
+    block = problem.block
     answer: Pressures | None = None
     for _ in range(_INNER):
         springs = np.zeros((6, 6))
@@ -207,7 +218,8 @@ def _balance(
             if grip.slides and grip.direction is not None:
                 mu, e = _limits(patch, pads[patch.pad].friction, 1.0)
                 # friction on the object mu F d and moment mu F e d_3 go with the normal force -n F
-                reactions[k] -= mu * (grip.arm[:2].T @ grip.direction[:2] + e * grip.arm[2] * grip.direction[2])
+                drag = grip.arm[:2].T @ grip.direction[:2] + e * grip.arm[2] * grip.direction[2]
+                reactions[block == k] -= mu * drag
             elif pads[patch.pad].friction > 0.0:
                 springs += grip.arm.T @ (grip.stiffness[:, None] * grip.arm)
                 right -= grip.arm.T @ (grip.stiffness * grip.stretch)
@@ -216,9 +228,9 @@ def _balance(
         answer = solve_pressures(
             problem.compliance,
             problem.penetration,
-            normals[n_cells],
+            normals,
             right,
-            reactions=reactions[n_cells],
+            reactions=reactions,
             springs=springs,
             start=guess,
         )
@@ -242,11 +254,12 @@ def _balance(
     return answer, sticking
 
 
-def _friction(grip: _Grip, pad: PadSurface, answer: Pressures, problem: Problem, k: int) -> Floats:
-    """Friction force on the object along the patch's x and y [N]."""
+def _friction(grip: _Grip, patch: Patch, pad: PadSurface, answer: Pressures, problem: Problem, k: int) -> Floats:
+    """Friction on the object: force along the patch's x and y [N], moment about its normal [N m]."""
     force = float(answer.forces[problem.block == k].sum())
     if pad.friction == 0.0:
-        return np.zeros(2)
+        return np.zeros(3)
     if grip.slides and grip.direction is not None:
-        return np.asarray(pad.friction * force * grip.direction[:2])
-    return np.asarray(-(grip.stiffness * grip.stretch)[:2])
+        most, e = _limits(patch, pad.friction, force)
+        return np.asarray(most * grip.direction * [1.0, 1.0, e])
+    return np.asarray(-grip.stiffness * grip.stretch)

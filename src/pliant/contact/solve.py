@@ -191,7 +191,11 @@ def report(
     wrench: Floats,
     tangential: list[Floats] | None = None,
 ) -> ContactState:
-    """The state of a solved problem; ``tangential``: friction on the object along each patch's x and y [N]."""
+    """The state of a solved problem.
+
+    Args:
+        tangential: friction on the object: along each patch's x and y [N] and about its normal [N m].
+    """
     normal_stiffness = _normal_stiffness(problem, answer, len(patches))
     regions: list[ContactRegion] = []
     loads: list[SurfaceLoad] = []
@@ -204,13 +208,14 @@ def report(
             continue
         number = numbers.get(patch.pad, 0)
         numbers[patch.pad] = number + 1
-        friction = np.zeros(2) if tangential is None else tangential[k]
-        region = _region(thing, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction)
+        friction = np.zeros(3) if tangential is None else tangential[k]
+        region = _region(thing, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction[:2])
         regions.append(region)
         if patch.spread is not None:
             loads.append(_surface_load(patch, f))
         residual[:3] += region.force
         residual[3:] += cross(region.centre - pose.translation, region.force)
+        residual[3:] += pose.rotation @ patch.axes[2] * friction[2]
     if not answer.exact:
         warnings.append("the compliance matrix was not positive definite; it was shifted, forces are rough")
     status = ContactStatus.SETTLED if regions else ContactStatus.NO_CONTACT

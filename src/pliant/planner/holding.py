@@ -36,6 +36,8 @@ CLOSE_ENOUGH = 1.10
 AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
 TOO_STRONG = ("force above the limit", "pressure above the limit")
+CORRECTION = 2e-4
+"""Depths closer than this to too little need no more correction [m]."""
 UNBALANCED = 0.02
 """What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
 LEAST = 1e-9
@@ -182,7 +184,7 @@ class _DepthSearch:
 
     def _halve(self, low: Floats, high: Floats) -> bool:
         self.depths = np.sqrt(low * high)
-        return bool(np.abs(np.log(high / low)).max() > 0.1)
+        return bool(np.abs(np.log(high / low)).max() > 0.1 or np.abs(high - low).max() > CORRECTION)
 
     def _go(self, depths: Floats) -> bool:
         self.depths = np.minimum(depths, self.deepest)
