@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import resource
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from record import about, write
 from pliant.contact import PreparedObject
 from pliant.files import save_plan, shipped_task, shipped_tasks
 from pliant.objects import make_shape
-from pliant.planner import Plan, PlanStatus, Task, plan
+from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
 from pliant.planner.holding import Failure
 from pliant.planner.hypotheses import make_hypotheses
@@ -93,37 +94,35 @@ def rigid(soft: Plan, jobs: int) -> dict[str, Any]:
     )
     hard = plan(replace(task, body=stiff), jobs=jobs)
     fates = {rejection.number: rejection for rejection in soft.rejections}
-    crushed = dropped = 0
-    for grasp in hard.stable:
-        fate = fates.get(grasp.number)
-        if fate is None or fate.stage in FREE:
-            continue
-        crushed += fate.reason in CRUSHED
-        dropped += fate.reason not in CRUSHED
-    answer: dict[str, Any] = {"stable": len(hard.stable), "crush": crushed, "lose": dropped}
-    print(f"\n{task.name} taken for rigid: {len(hard.stable)} stable grasps; keeping forces, {crushed} of them would ")
-    print(f"crush the soft object and {dropped} lose it (at rest or in the move)")
-    if hard.best is not None:
-        number = hard.best.hypothesis.number
-        fate = fates.get(number)
-        answer["best_by_force"] = "kept too" if fate is None else f"{fate.stage}: {fate.reason}"
-        answer["best_by_position"] = at_position(soft, hard)
-        print(f"its best (number {number}): by force {answer['best_by_force']}; by position ", end="")
-        print(answer["best_by_position"], flush=True)
-    return answer
+    by_force = Counter(_verdict(fates.get(grasp.number)) for grasp in hard.stable)
+    setting = Setting(task)
+    by_position = [at_position(setting, grasp) for grasp in hard.grasps]
+    print(f"| {task.name} | {len(hard.stable)} | " + " | ".join(str(by_force[v]) for v in VERDICTS), end=" | ")
+    print("; ".join(by_position) + " |", flush=True)
+    return {"stable": len(hard.stable), "by_force": dict(by_force), "by_position": by_position}
 
 
-def at_position(soft: Plan, hard: Plan) -> str:
-    """What the soft object does between fingers that stand where the rigid plan's best grasp puts them."""
-    assert hard.best is not None
-    setting = Setting(soft.task)
-    T = soft.task.T_world_object
-    q = hard.best.grasp.q
-    held = setting.holder.simulate(q, T * hard.best.hypothesis.T_object_palm, T, np.zeros(1))
+VERDICTS = ("holds", "lost", "crushed", "beside pads")
+
+
+def _verdict(fate: Rejection | None) -> str:
+    """What becomes of the soft object in a grasp that the rigid plan found stable."""
+    if fate is None or fate.stage in FREE:
+        return "holds"
+    if fate.reason in CRUSHED:
+        return "crushed"
+    # the soft object spreads: its contact lies elsewhere, where nothing is felt
+    return "beside pads" if fate.reason.startswith("touches") else "lost"
+
+
+def at_position(setting: Setting, grasp: PlannedGrasp) -> str:
+    """What the soft object does between fingers that stand where a grasp of the rigid plan puts them."""
+    T = setting.task.T_world_object
+    held = setting.holder.simulate(grasp.grasp.q, T * grasp.hypothesis.T_object_palm, T, np.zeros(1))
     if isinstance(held, Failure):
         return held.reason
     short = setting.holder.shortfall(held)
-    size = f"{held.largest_force:.2g} N, {held.wanted.largest_force:.2g} N needed"
+    size = f"{held.largest_force:.2g} of {held.wanted.largest_force:.2g} N"
     return f"holds ({size})" if short is None else f"{short.reason} ({size})"
 
 
@@ -212,6 +211,8 @@ def main() -> None:
         record["forces_n"] = forces(plans)
     if chosen.rigid:
         found_plans = [found for found in plans if found.status is PlanStatus.FOUND]
+        print(f"\n| taken for rigid | stable | {' | '.join(VERDICTS)} | fingers where its kept grasps put them |")
+        print("|---|---|---|---|---|---|---|")
         record["rigid"] = {found.task.name: rigid(found, chosen.jobs) for found in found_plans}
     if chosen.scaling:
         record["scaling"] = scaling(chosen.jobs)

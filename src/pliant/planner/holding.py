@@ -277,7 +277,19 @@ class Holder:
                     scale = np.maximum(scale, 1.15)
             if not search.simulated(forces, scale, short):
                 break
-        return best if best is not None else search.failure
+        if best is None:
+            return search.failure
+        excess = self.excess(best)
+        if excess > CORRECTION:
+            detail = f"{best.largest_force:.3g} N; with less the contact simulation finds no rest"
+            return Failure("steady only when pressed harder than wanted", excess, "m", detail)
+        return best
+
+    def excess(self, held: Held) -> float:
+        """How much every finger could give way before one presses less than wanted [m]."""
+        assert held.wanted.forces is not None
+        stiffness = np.array([region.stiffness[2, 2] for region in held.state.regions])
+        return float(((held.normal_forces - held.wanted.forces[:, 2]) / np.maximum(stiffness, 1e-9)).min())
 
     def simulate(
         self, q: Floats, T_world_palm: pin.SE3, T_world_object: pin.SE3, depths: Floats, mass: _Mass | None = None

@@ -95,7 +95,8 @@ class _Carried:
         held = start.held
         self.links = held.links
         # the pads took hold of the object where it stood; under its weight it has settled a little beside that place
-        hold_at = pin.SE3(np.eye(3), np.array([0.0, 0.0, setting.task.wish.lift])) * setting.task.T_world_object
+        rise = start.T_world_palm.translation - grasp.T_world_palm.translation
+        hold_at = pin.SE3(np.eye(3), rise) * setting.task.T_world_object
         self.unsettled = held.state.T_world_object.actInv(hold_at)
         robot = setting.robot
         T_world_object = held.state.T_world_object
@@ -185,7 +186,7 @@ class _Carried:
             return self.fingers.index(link.finger) if link.finger in self.fingers else -1
 
         deepest = np.full(len(depths), self.base[0] + 0.35 * self.setting.thing.surface.size)
-        return self.setting.holder.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=6)
+        return self.setting.holder.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
 
     def arm(self, q: Floats, T_palm: pin.SE3) -> Floats | None:
         """Arm joints for a palm pose near the present ones."""

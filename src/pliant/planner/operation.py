@@ -44,14 +44,17 @@ def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
 
     wish = setting.task.wish
     q_held = grasp.held.q
-    lift = lift_path(setting, q_held, grasp.T_world_palm, wish.lift)
+    # the object sags a little between the pads when its support is gone: the hand rises by that much more
+    sag = max(float(setting.task.T_world_object.translation[2] - grasp.held.state.T_world_object.translation[2]), 0.0)
+    rise = wish.lift + sag if wish.lift > 0.0 else 0.0
+    lift = lift_path(setting, q_held, grasp.T_world_palm, rise)
     if isinstance(lift, Failure):
         return no(Stage.APPROACH, lift)
     squeeze = _between(grasp.q_touch, q_held)
     close = _between(grasp.q_open, grasp.q_touch)
     if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), setting.surroundings):
         return no(Stage.APPROACH, Failure("closing fingers hit something", 0.0, "m"))
-    up = pin.SE3(np.eye(3), np.array([0.0, 0.0, wish.lift]))
+    up = pin.SE3(np.eye(3), np.array([0.0, 0.0, rise]))
     lifted = Step(up * grasp.T_world_palm, lift[-1], _moved(grasp.held, lift[-1], up))
     if (hit := _object_hits(setting, lifted.held.state.T_world_object)) is not None:
         return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
