@@ -8,7 +8,16 @@ import pytest
 import trimesh
 from contact_bodies import pose_along
 
-from pliant.contact import ContactState, ContactStatus, PadSurface, PlaneSurface, PreparedObject, SphereSurface, settle
+from pliant.contact import (
+    ContactState,
+    ContactStatus,
+    PadSurface,
+    PlaneSurface,
+    PreparedObject,
+    SphereSurface,
+    settle,
+    solve_contacts,
+)
 from pliant.objects import Mesh
 
 X, Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
@@ -88,3 +97,35 @@ def test_turning_load_about_the_pinch_line_is_held_only_up_to_the_soft_finger_li
 def test_nothing_touching_is_said(ball: PreparedObject) -> None:
     state = settle(ball, [PadSurface("far", SphereSurface(0.01))], [pose_along(-X, X)])
     assert state.status is ContactStatus.NO_CONTACT
+
+
+def test_a_turning_load_that_is_held_leaves_nothing_unbalanced(ball: PreparedObject) -> None:
+    """The moment that friction bears about the normals counts in the balance, not its forces alone."""
+    pads = [PadSurface(name, SphereSurface(0.01), friction=0.5) for name in ("left", "right")]
+    poses = [pose_along(-s * X, s * X * (0.04 - 0.75e-3)) for s in (1, -1)]
+    bare = settle(ball, pads, poses)
+    most = 2 * 0.5 * bare.largest_force * 3 * np.pi / 16 * bare.regions[0].radius
+    state = settle(ball, pads, poses, load=[0, 0, 0, 0.5 * most, 0, 0])
+    assert state.status is ContactStatus.SETTLED
+    assert np.linalg.norm(state.residual[3:]) < 0.02 * most
+
+
+def test_flat_on_flat_bears_a_tilting_load_by_the_shift_of_its_pressure() -> None:
+    """The pose in which a block rests under a torque, held there without friction, shows the same pressures."""
+    box = trimesh.creation.box((0.04, 0.04, 0.02)).subdivide().subdivide()
+    block = PreparedObject.of(Mesh(box.vertices, box.faces), young=5e4, poisson=0.2)
+    pads = [PadSurface(name, PlaneSurface(), friction=0.3) for name in ("below", "above")]
+    poses = [pose_along(Z, -Z * (0.01 - 0.4e-3)), pose_along(-Z, Z * (0.01 - 0.4e-3))]
+    torque = 0.004 * settle(block, pads, poses, cells=10).largest_force
+    rest = settle(block, pads, poses, load=[0, 0, 0, torque, 0, 0], cells=10)
+    assert rest.status is ContactStatus.SETTLED
+    assert np.linalg.norm(rest.residual[3:]) < 0.02 * torque
+    held = solve_contacts(block, pads, poses, rest.T_world_object, free=False, cells=10)
+
+    def moment(state: ContactState) -> float:
+        places = [region.centre - rest.T_world_object.translation for region in state.regions]
+        pushes = [region.normal * region.normal_force for region in state.regions]
+        return float(sum(np.cross(p, f)[0] for p, f in zip(places, pushes, strict=True)))
+
+    assert moment(held) < -0.2 * torque
+    assert moment(rest) == pytest.approx(moment(held), rel=0.05)

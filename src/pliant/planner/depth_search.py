@@ -1,0 +1,111 @@
+"""How deep the fingers press: between too little and too much, towards the wanted forces.   (SPEC 8.6)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CORRECTION", "DepthSearch", "Failure"]
+
+Floats = NDArray[np.float64]
+
+TOO_STRONG = ("force above the limit", "pressure above the limit")
+CORRECTION = 2e-4
+"""Depths closer than this to too little need no more correction [m]."""
+LEAST = 1e-9
+"""Depths below this count as none [m]."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why the object is not held: reason, margin and its unit, detail."""
+
+    reason: str
+    margin: float
+    unit: str = ""
+    detail: str = ""
+
+
+class DepthSearch:
+    """Where to press next: between what is too little and what is too strong, towards the wanted forces.
+
+    Args:
+        depths: to begin with, one for each finger group [m].
+        deepest: how far each may go [m].
+    """
+
+    def __init__(self, depths: Floats, deepest: Floats) -> None:
+        self.depths, self.deepest = np.minimum(depths, deepest), deepest
+        self.failure = Failure("never held", np.inf)
+        self._gain = np.full(len(depths), 2.0 / 3.0)
+        self._before: tuple[Floats, Floats] | None = None
+        self._holds: Floats | None = None
+        self._floor: Floats | None = None
+        self._ceiling: Floats | None = None
+        self._away = 0
+
+    def failed(self, failure: Failure) -> bool:
+        """After a simulation without an answer; False when there is nothing left to try."""
+        here, self._before = self.depths, None
+        if failure.reason in TOO_STRONG:
+            self.failure = failure
+            self._ceiling = here
+            return self._go(0.4 * here) if self._floor is None else self._halve(self._floor, here)
+        if self._ceiling is None or self._holds is not None:
+            self.failure = failure
+        self._floor = here
+        if self._holds is not None:
+            return self._halve(here, self._holds)
+        if self._ceiling is not None:
+            return self._halve(here, self._ceiling)
+        self._away += failure.reason == "pushed away"
+        if self._away >= 3 or (here >= self.deepest).all():
+            return False
+        return self._go(2.5 * here)
+
+    def simulated(self, forces: Floats, scale: Floats, short: Failure | None) -> bool:
+        """After a simulation: forces of each group, the factor they should change by, what is missing.
+
+        Returns:
+            Whether to go on.
+        """
+        here = self.depths
+        if short is None:
+            self._holds = here
+        else:
+            self.failure = short
+        if self._before is not None:
+            # log-log slope of force over depth, once there are two simulations to take it from
+            moved = np.log(np.maximum(here, LEAST) / np.maximum(self._before[0], LEAST))
+            useful = (np.abs(moved) > 0.01) & (self._before[1] > 0) & (forces > 0)
+            slope = np.ones_like(self._gain)
+            slope[useful] = np.log(forces[useful] / self._before[1][useful]) / moved[useful]
+            self._gain = np.where(useful, 1.0 / np.clip(slope, 0.8, 2.5), self._gain)
+        self._before = (here, forces)
+        step = np.clip(scale, 0.3, 3.0) ** self._gain
+        if np.abs(step - 1.0).max() < 0.004:
+            if short is None:
+                return False
+            step = np.full_like(step, 1.05)
+        proposed = np.minimum(here * step, self.deepest)
+        if self._floor is not None and (proposed < 1.02 * self._floor).any():
+            # that little has been tried; between it and what holds
+            proposed = np.maximum(proposed, np.sqrt(self._floor * here))
+        if self._ceiling is not None and (proposed > 0.98 * self._ceiling).any():
+            proposed = np.minimum(proposed, np.sqrt(self._ceiling * here))
+        if np.abs(np.log(np.maximum(proposed, LEAST) / np.maximum(here, LEAST))).max() < (
+            0.05 if short is None else 0.003
+        ):
+            return False
+        self.depths = proposed
+        return True
+
+    def _halve(self, low: Floats, high: Floats) -> bool:
+        self.depths = np.sqrt(low * high)
+        return bool(np.abs(np.log(high / low)).max() > 0.1 or np.abs(high - low).max() > CORRECTION)
+
+    def _go(self, depths: Floats) -> bool:
+        self.depths = np.minimum(depths, self.deepest)
+        return bool(self.depths.max() > 1e-8)
