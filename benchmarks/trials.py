@@ -1,25 +1,29 @@
 """What the force loop and the filter are worth: the same disturbed worlds with and without them.
 
-    python benchmarks/trials.py ring.plan sponge.plan ... [--count 20] [--workers 2] [--out out/benchmarks/trials.json]
+    python benchmarks/planner.py ring sponge --save plans
+    python benchmarks/trials.py plans/*.plan [--count 20] [--workers 2] [--out out/benchmarks/trials.json]
 
 Every plan is carried out ``count`` times in worlds drawn from one seed: pose +-5 mm and +-5 deg, Young's modulus
 +-30 %, friction +-20 %, mass +-10 %, pad noise. Three times over: force loop on, off, and on without filter. Told are
 how often the object was held, Wilson's 95 % interval, and the largest force beside the permitted one. Without plans
-nothing runs: a trial costs 5 to 12 CPU seconds, so this is no part of a quick round of benchmarks.
+nothing runs: a trial costs 10 to 60 CPU seconds, so this is no part of a quick round of benchmarks. What has been
+found is written after every series.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from record import about, write
 
 from pliant.control import ControlOptions
 from pliant.files import load_plan
-from pliant.lab import LabOptions, SeriesResult, TrialSettings, run_series, table_of
+from pliant.lab import LabOptions, Outcome, SeriesResult, TrialSettings, run_series
 
 WAYS = {
     "loop on": ControlOptions(),
@@ -49,29 +53,41 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=tuple(WAYS))
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/trials.json"))
     options = parser.parse_args()
     if not options.plans:
         print("no plans given: nothing to carry out")
         return
     rows: list[tuple[str, SeriesResult]] = []
+    print("| series | held | 95 % interval | median force [N] | largest | planned | permitted |")
+    print("|---|---|---|---|---|---|---|")
     for path in options.plans:
         plan = load_plan(path)
         if plan.best is None:
             print(f"{path}: holds no grasp")
             continue
-        for name, control in WAYS.items():
+        for name in options.ways:
             result = run_series(
                 plan.task,
                 plan.best,
                 count=options.count,
                 seed=options.seed,
-                settings=replace(SETTINGS, control=control),
+                settings=replace(SETTINGS, control=WAYS[name]),
                 workers=options.workers,
             )
             rows.append((f"{plan.task.name}, {name}", result))
-            print(table_of(rows[-1:]) if len(rows) == 1 else table_of(rows[-1:]).splitlines()[-1], flush=True)
-    write(options.out, {**about("mujoco"), "count": options.count, "series": {n: entry(r) for n, r in rows}})
+            low, high = result.interval
+            usual = float(np.median([e.measured_force for e in result.entries]))
+            print(
+                f"| {rows[-1][0]} | {result.counts['held']}/{options.count} | {low:.0%} to {high:.0%} | {usual:.1f} | "
+                f"{result.max_force:.1f} | {plan.best.largest_force:.2f} | {result.limit:.0f} |",
+                flush=True,
+            )
+            for reason in sorted({e.reason for e in result.entries if e.outcome is not Outcome.HELD}):
+                print(f"    {reason}", file=sys.stderr, flush=True)
+            series = {n: entry(r) for n, r in rows}
+            write(options.out, {**about("mujoco"), "count": options.count, "seed": options.seed, "series": series})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole trials in the lab: a soft ball is found, gripped, lifted and held; too heavy or kicked, the run ends safely."""
+"""Whole trials in the lab: a soft ball is found, gripped, lifted and held; too heavy, the run ends safely."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from handmade_plans import MadeTask, made
 from pliant.control import ControlOptions, RunPhase
 from pliant.files import load_run, save_run
-from pliant.lab import Disturbance, LabDriver, LabOptions, Outcome, TrialSettings, kick, run_trial
+from pliant.lab import Disturbance, LabOptions, Outcome, TrialSettings, run_trial
 from pliant.viewer import run_figures, write_run_plots
 
 SETTINGS = TrialSettings(
@@ -59,23 +59,4 @@ def test_three_times_the_weight_ends_safely_with_a_reason(ball: MadeTask) -> Non
         assert result.outcome in (Outcome.DROPPED, Outcome.ABORTED)
         assert result.reason
         assert result.log.end.safe or result.outcome is Outcome.DROPPED
-    assert result.max_force < ball.task.body.limits.largest_force
-
-
-@pytest.mark.slow
-def test_a_kick_is_survived_or_ends_safely_with_a_reason(ball: MadeTask) -> None:
-    kicked: list[float] = []
-
-    def on_phase(lab: LabDriver, phase: RunPhase) -> None:
-        if phase is RunPhase.HOLD:
-            kick(lab, [0.0, 0.9, 0.0])
-            kicked.append(lab.time)
-
-    result = run_trial(ball.task, ball.grasp, settings=SETTINGS, on_phase=on_phase)
-    assert kicked
-    if result.outcome is not Outcome.HELD:
-        assert result.reason
-        abort = [event for event in result.log.events if event.kind == "abort"]
-        if abort:
-            assert abort[0].time - kicked[0] < 0.25 + SETTINGS.control.watch.reaction
     assert result.max_force < ball.task.body.limits.largest_force

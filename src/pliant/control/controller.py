@@ -22,6 +22,8 @@ from pliant.control.options import ControlOptions
 from pliant.control.phase_limits import SAFE_TIME, time_limit
 from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.run_log import PHASES, RunLog, RunRecorder
+from pliant.control.safe_ends import eased, opened
+from pliant.control.slip import SlipSense, felt_forces
 from pliant.control.tactile import TactileProcessor
 from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.control.watch import FEELS, GRIPS, Watch
@@ -35,8 +37,6 @@ Floats = NDArray[np.float64]
 
 LONGEST_STEP = 0.1  # a late sample does not make the plan jump [s]
 NEEDED = 0.1  # planned force from which on a contact must be felt [N]
-OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
-EASED = 0.8  # of the permitted force
 KEPT_UP = 0.1  # how long a correction goes on without news [s]
 
 
@@ -106,7 +106,7 @@ class GraspController:
         self._estimate: ContactEstimate | None = None
         self._now: ContactKinematics | None = None
         self._pushed = np.zeros(len(self.timeline.links))
-        self._seat: tuple[Floats, Floats] | None = None  # where the contacts were when the grasp was made, and planned
+        self._slip = SlipSense(self.tracker.sensed, self.options.touch)
         self._far = 0.0  # how far the object has slid, once it is too far [m]
         self._unwanted = False  # whether the wanted forces are older than the contacts
         self._due = False  # whether a frame waits for its answer
@@ -171,12 +171,12 @@ class GraspController:
                         return
                     self._enter(RunPhase.RELEASE if self.options.release else RunPhase.DONE, now)
             case RunPhase.RELEASE:
-                if self._open(dt) or self._elapsed(now) > SAFE_TIME:
+                if self._opened(dt) or self._elapsed(now) > SAFE_TIME:
                     self._enter(RunPhase.DONE, now)
             case RunPhase.OPENED:
-                self.finished = self._open(dt) or self._elapsed(now) > SAFE_TIME
+                self.finished = self._opened(dt) or self._elapsed(now) > SAFE_TIME
             case RunPhase.EASED:
-                self.finished = self._ease(sample, dt) or self._elapsed(now) > SAFE_TIME
+                self.finished = self._eased(sample, dt) or self._elapsed(now) > SAFE_TIME
             case _:
                 pass
         if not self.phase.safe and self.phase is not RunPhase.DONE:
@@ -227,7 +227,7 @@ class GraspController:
 
     def _feel(self, now: float) -> None:
         assert self._estimate is not None
-        felt = _felt(self._estimate.measured)
+        felt = felt_forces(self._estimate.measured)
         new = (felt >= self.options.touch) & ~self._touched
         for i in np.flatnonzero(new):
             off = self._plan_time - self.timeline.touch_time
@@ -248,7 +248,7 @@ class GraspController:
         if self._plan_time < end - 1e-9:
             return
         if not self.options.force_loop:
-            self._touched |= _felt(self._estimate_forces()) > self.options.touch
+            self._touched |= felt_forces(self._estimate_forces()) > self.options.touch
             self._enter(self._after_squeeze, sample.time)
             return
         assert self._now is not None
@@ -313,35 +313,19 @@ class GraspController:
         self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
 
     def _feel_slip(self, now: float, moment: PlannedMoment) -> None:
-        """A centre of pressure that wanders over its pad beyond the plan is a slip: grip harder, at once."""
+        """A contact that wanders beyond the plan is gripped harder, at once; an object that slides goes no farther."""
         assert self._estimate is not None
-        if self._seat is None:
-            if np.isfinite(self._estimate.points[self.tracker.sensed]).all():
-                self._seat = self._estimate.places.copy(), moment.points.copy()
+        slip = self._slip.look(self._estimate, moment, self._now)
+        if slip is None:
             return
-        if not self._estimate.fresh:
-            return
-        moved = (self._estimate.places - self._seat[0]) - (moment.points - self._seat[1])
-        sure = self.tracker.sensed & (_felt(self._estimate.measured) > self.options.touch)
-        wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
-        if self.loop.tighten(wandered):
-            text = f"a contact has wandered {1e3 * wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
+        if self.loop.tighten(slip.wandered):
+            text = f"a contact has wandered {1e3 * slip.wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
             self._note(now, "slip", text)
-        slid = self._slid(moved, moment, sure)
-        if slid > max(self._far, self.options.watch.slid):
+        if slip.slid > max(self._far, self.options.watch.slid):
             if self._far == 0.0 and self.phase is not RunPhase.HOLD:
-                self._note(now, "slip", f"the object has slid {1e3 * slid:.1f} mm along its load: the arm stops")
+                self._note(now, "slip", f"the object has slid {1e3 * slip.slid:.1f} mm along its load: the arm stops")
                 self._enter(RunPhase.HOLD, now)
-            self._far = slid
-
-    def _slid(self, moved: Floats, moment: PlannedMoment, sure: NDArray[np.bool_]) -> float:
-        """How far all contacts together have gone along the load [m]: one that hops alone is no slide."""
-        size = float(np.linalg.norm(moment.load[:3]))
-        if self._now is None or size <= 0.0 or not sure.any() or not sure[self.tracker.sensed].all():
-            return 0.0
-        # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
-        turned = np.einsum("nij,nkj,nk->ni", self._now.axes, moment.axes, moved)
-        return float((turned @ (moment.load[:3] / size))[sure].min())
+            self._far = slip.slid
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""
@@ -353,31 +337,15 @@ class GraspController:
         assert self._estimate is not None
         return self._estimate.forces
 
-    def _open(self, dt: float) -> bool:
-        """Open the hand towards the pre-grasp; whether it is open."""
-        goal = self._command.copy()
-        hand = self.loop.hand
-        goal[hand] = self.timeline.q_pregrasp[hand]
-        way = np.abs(self.timeline.q_pregrasp - self.timeline.q_touch)[hand].max(initial=0.0)
-        reach = max(OPENING * way, 0.02) * 2.0 * dt
-        self._command = self._command + np.clip(goal - self._command, -reach, reach)
-        return bool(np.abs(goal - self._command).max() < 1e-6)
+    def _opened(self, dt: float) -> bool:
+        self._command, open_now = opened(self._command, self.timeline, self.loop.hand, dt)
+        return open_now
 
-    def _ease(self, sample: Sample, dt: float) -> bool:
-        """Give way where a force is over its limit; whether none is."""
+    def _eased(self, sample: Sample, dt: float) -> bool:
         assert self._estimate is not None
-        felt = _felt(self._estimate.measured)
-        over = felt > EASED * self.timeline.max_force
-        if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
-            return not over.any()
         moment = self.timeline.at(self._plan_time)
-        now = contact_kinematics(
-            self.assembly, self.timeline.links, sample.joints.positions, self._estimate.places, moment.axes
-        )
-        # As fast as the loop may move a contact; the error that asks for just that.
-        back = np.where(over, -self.options.step / self.options.gain, 0.0) * self.loop.series_stiffness(now)
-        self._command = self._command + self.loop.correct(back, now, self.loop.hand, dt)
-        return False
+        self._command, enough = eased(self._command, sample, self._estimate, moment, self.loop, dt)
+        return enough
 
     # -- changes of phase ----------------------------------------------------------------------------------------
 
@@ -458,8 +426,3 @@ class GraspController:
 
         facts = {"options": asdict(self.options), "end": str(self.phase), "reason": self.reason}
         return self.recorder.log(facts)
-
-
-def _felt(forces: Floats) -> Floats:
-    """Forces, 0 where nothing looks."""
-    return np.where(forces > 0.0, forces, 0.0)

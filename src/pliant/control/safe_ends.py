@@ -1,0 +1,43 @@
+"""How a run ends safely: the hand opens, or gives way where a force is too large.   (SPEC 9)"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control.contact_tracking import ContactEstimate
+from pliant.control.driver import Sample
+from pliant.control.force_loop import ForceLoop, contact_kinematics
+from pliant.control.slip import felt_forces
+from pliant.control.timeline import PlannedMoment, Timeline
+
+__all__ = ["eased", "opened"]
+
+Floats = NDArray[np.float64]
+
+OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
+EASED = 0.8  # of the permitted force
+
+
+def opened(command: Floats, timeline: Timeline, hand: NDArray[np.bool_], dt: float) -> tuple[Floats, bool]:
+    """The next command towards the open hand of the pre-grasp, and whether it is open."""
+    goal = command.copy()
+    goal[hand] = timeline.q_pregrasp[hand]
+    way = np.abs(timeline.q_pregrasp - timeline.q_touch)[hand].max(initial=0.0)
+    reach = max(OPENING * way, 0.02) * 2.0 * dt
+    command = command + np.clip(goal - command, -reach, reach)
+    return command, bool(np.abs(goal - command).max() < 1e-6)
+
+
+def eased(
+    command: Floats, sample: Sample, estimate: ContactEstimate, moment: PlannedMoment, loop: ForceLoop, dt: float
+) -> tuple[Floats, bool]:
+    """The next command where a force is over its limit: give way there; and whether no force is."""
+    over = felt_forces(estimate.measured) > EASED * loop.timeline.max_force
+    if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
+        return command, not over.any()
+    q = np.asarray(sample.joints.positions)
+    now = contact_kinematics(loop.assembly, loop.timeline.links, q, estimate.places, moment.axes)
+    # As fast as the loop may move a contact; the error that asks for just that.
+    back = np.where(over, -loop.options.step / loop.options.gain, 0.0) * loop.series_stiffness(now)
+    return command + loop.correct(back, now, loop.hand, dt), False

@@ -1,0 +1,70 @@
+"""Slipping, felt: centres of pressure that wander over their pads beyond the plan.   (SPEC 9)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control.contact_tracking import ContactEstimate
+from pliant.control.force_loop import ContactKinematics
+from pliant.control.timeline import PlannedMoment
+
+__all__ = ["Slip", "SlipSense", "felt_forces"]
+
+Floats = NDArray[np.float64]
+
+
+def felt_forces(forces: Floats) -> Floats:
+    """Forces, 0 where nothing looks."""
+    return np.where(forces > 0.0, forces, 0.0)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """How far things have gone since the grasp was made.
+
+    Attributes:
+        wandered: the contact that has gone farthest beyond the plan [m].
+        slid: all contacts together along the load [m]; one that hops alone is no slide.
+    """
+
+    wandered: float
+    slid: float
+
+
+class SlipSense:
+    """Remembers where the contacts were when the grasp was made.
+
+    Args:
+        sensed: which contacts have a tactile array.
+        touch: force from which on a centre of pressure is believed [N].
+    """
+
+    def __init__(self, sensed: NDArray[np.bool_], touch: float) -> None:
+        self.sensed, self.touch = sensed, touch
+        self._seat: tuple[Floats, Floats] | None = None
+
+    def look(self, estimate: ContactEstimate, moment: PlannedMoment, now: ContactKinematics | None) -> Slip | None:
+        """What a new frame tells; None where there is none."""
+        if self._seat is None:
+            if np.isfinite(estimate.points[self.sensed]).all():
+                self._seat = estimate.places.copy(), moment.points.copy()
+            return None
+        if not estimate.fresh:
+            return None
+        moved = (estimate.places - self._seat[0]) - (moment.points - self._seat[1])
+        sure = self.sensed & (felt_forces(estimate.measured) > self.touch)
+        wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        return Slip(wandered, self._slid(moved, moment, now, sure))
+
+    def _slid(
+        self, moved: Floats, moment: PlannedMoment, now: ContactKinematics | None, sure: NDArray[np.bool_]
+    ) -> float:
+        size = float(np.linalg.norm(moment.load[:3]))
+        if now is None or size <= 0.0 or not sure.any() or not sure[self.sensed].all():
+            return 0.0
+        # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
+        turned = np.einsum("nij,nkj,nk->ni", now.axes, moment.axes, moved)
+        return float((turned @ (moment.load[:3] / size))[sure].min())
