@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from pliant.objects.compliance import Compliance
@@ -29,6 +30,36 @@ _SHORTEST = 12.0
 _BOX = 24.0
 """Width of the periodic box in bending lengths."""
 _MODES = (48, 400)
+
+
+@njit(cache=True)
+def _between(table: Floats, cells: Ints, out: Floats) -> None:
+    """The table's entries for every pair of cells."""
+    count = len(table)
+    for a in range(len(cells)):
+        ia, ja = cells[a] // count, cells[a] % count
+        for b in range(a + 1):
+            value = table[abs(ia - cells[b] // count), abs(ja - cells[b] % count)]
+            out[a, b] = value
+            out[b, a] = value
+
+
+@njit(cache=True)
+def _energy(table: Floats, forces: Floats) -> float:
+    """Sum of f_a f_b table[|i_a - i_b|, |j_a - j_b|] over all pairs."""
+    count = len(forces)
+    total = 0.0
+    for i in range(count):
+        for j in range(count):
+            if forces[i, j] == 0.0:
+                continue
+            inner = 0.0
+            for k in range(count):
+                row = table[abs(i - k)]
+                for m in range(count):
+                    inner += forces[k, m] * row[abs(j - m)]
+            total += forces[i, j] * inner
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +83,9 @@ class ShallowWall:
 
     def matrix(self, cells: Ints, count: int, dx: float, dy: float) -> Floats:
         """Deflections between cells of a grid, times E [1/m]."""
-        i, j = cells // count, cells % count
-        return np.asarray(self.table(count, dx, dy)[np.abs(i[:, None] - i), np.abs(j[:, None] - j)])
+        out = np.empty((len(cells), len(cells)))
+        _between(np.ascontiguousarray(self.table(count, dx, dy)), np.asarray(cells, dtype=np.int64), out)
+        return out
 
     def deflection(self, at: Floats, forces: Floats, points: Floats) -> Floats:
         """Deflection of points (k x 2) under forces at places ``at`` (m x 2) of the tangent plane, times E [N/m]."""
@@ -67,10 +99,7 @@ class ShallowWall:
 
     def energy(self, forces: Floats, dx: float, dy: float) -> float:
         """f . G f over a square grid of forces that sum to 1, times E [1/m]."""
-        count = len(forces)
-        on = np.flatnonzero(forces.ravel())
-        f = forces.ravel()[on]
-        return float(f @ self.matrix(on, count, dx, dy) @ f)
+        return float(_energy(np.ascontiguousarray(self.table(len(forces), dx, dy)), np.ascontiguousarray(forces)))
 
 
 def shallow_wall(body: Compliance, corners: Ints, weights: Floats, axes: Floats, reach: float) -> ShallowWall:
