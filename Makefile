@@ -17,7 +17,7 @@ help:
 	@echo "make test    set up, lint, type-check, check the import direction, run the tests"
 	@echo "make setup   only make the virtual environment in $(VENV)"
 	@echo "make lint    ruff, mypy and import-linter only"
-	@echo "make bench   run the benchmarks"
+	@echo "make bench   run the benchmarks, one table of all numbers (an hour)"
 	@echo "make clean   remove $(VENV) and what the tools left behind"
 
 setup: $(VENV)/.ready
@@ -55,9 +55,17 @@ $(VENV)/.bench: $(VENV)/.ready
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,bench]'
 	@touch $@
 
-bench: $(VENV)/.bench
-	@mkdir -p out/bench
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+# Everything in one run, then one table in out/benchmarks/table.md. About an hour on two cores; a number is worth more on
+# a machine that does nothing else. Longer rounds are options of the benchmarks themselves.
+PLANS := out/benchmarks/plans
+bench: $(VENV)/.bench $(VENV)/.ray
+	@set -e; for name in servo ik contact grasp control batch; do \
+	  echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
+	@echo "== planner"; $(BIN)/python benchmarks/planner.py --all --save $(PLANS)
+	@echo "== verdicts"; $(BIN)/python benchmarks/verdicts.py $(PLANS)/ball.plan $(PLANS)/ring.plan $(PLANS)/sponge.plan
+	@echo "== trials"; $(BIN)/python benchmarks/trials.py $(PLANS)/ball.plan $(PLANS)/ring.plan --count 5 --workers 2
+	@echo "== calibration"; $(BIN)/python benchmarks/calibration.py --quick
+	@$(BIN)/python benchmarks/table.py --out out/benchmarks/table.md
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
