@@ -158,6 +158,13 @@ def test_files_that_are_no_documents_are_refused(tmp_path: Path) -> None:
         read_mapping(tmp_path / "binari.yaml")
 
 
+def test_a_plan_where_a_document_belongs_is_named_as_what_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "ring.plan"
+    file.write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(DocumentError, match="is a zip archive, as plans and runs are"):
+        read_mapping(file)
+
+
 def test_paths_stay_inside_their_folder_unless_told_otherwise(tmp_path: Path) -> None:
     source = str(tmp_path / "task.yaml")
     assert resolve_inside(tmp_path, "a/b.stl", source=source, where="mesh") == tmp_path / "a" / "b.stl"

@@ -111,6 +111,9 @@ def _read_text(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
+        if data.startswith(b"PK"):
+            what = "is a zip archive, as plans and runs are, not a document"
+            raise DocumentError(str(path), Problem("", what, "a text file in YAML or JSON")) from None
         what = f"is not a text file (byte {bad.start} is not UTF-8)"
         raise DocumentError(str(path), Problem("", what, "save it as UTF-8 text")) from None
 
