@@ -28,8 +28,8 @@ class ContactComparison:
 
     @property
     def force_error(self) -> float:
-        """Measured over planned, less one."""
-        return self.measured_force / self.planned_force - 1.0
+        """Measured over planned, less one; NaN where nothing was planned."""
+        return self.measured_force / self.planned_force - 1.0 if self.planned_force > 0.0 else float("nan")
 
 
 def compare_contacts(log: RunLog, phase: RunPhase = RunPhase.HOLD) -> tuple[ContactComparison, ...]:
