@@ -318,9 +318,10 @@ class GraspController:
         slip = self._slip.look(self._estimate, moment, self._now)
         if slip is None:
             return
-        if self.loop.tighten(slip.wandered):
-            text = f"a contact has wandered {1e3 * slip.wandered:.1f} mm: grip {self.loop.grip:.2f} times as strong"
-            self._note(now, "slip", text)
+        beyond = max(slip.together - self.options.slip, slip.alone - self.options.roll)
+        if self.loop.tighten(beyond):
+            text = f"contacts have wandered {1e3 * slip.together:.1f} mm together, {1e3 * slip.alone:.1f} mm alone"
+            self._note(now, "slip", f"{text}: grip {self.loop.grip:.2f} times as strong")
         if slip.slid > max(self._far, self.options.watch.slid):
             if self._far == 0.0 and self.phase is not RunPhase.HOLD:
                 self._note(now, "slip", f"the object has slid {1e3 * slip.slid:.1f} mm along its load: the arm stops")

@@ -108,10 +108,10 @@ class ForceLoop:
         self.wanted = np.minimum(self.grip * np.maximum(normal, LEAST_WANTED), np.maximum(self.limits, 1e-3))
         return self.wanted
 
-    def tighten(self, wandered: float) -> bool:
-        """A contact has wandered so far beyond the plan [m]: a slip. Whether the grip must be made stronger."""
+    def tighten(self, slipped: float) -> bool:
+        """Contacts have slipped so far [m]. Whether the grip must be made stronger."""
         options = self.options
-        grip = min(1.0 + options.slip_gain * max(wandered - options.slip, 0.0), options.grip_most)
+        grip = min(1.0 + options.slip_gain * max(slipped, 0.0), options.grip_most)
         tighter = grip > self.grip + 0.05
         if tighter:
             self.wanted = np.minimum(self.wanted * grip / self.grip, np.maximum(self.limits, 1e-3))

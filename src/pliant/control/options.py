@@ -104,7 +104,8 @@ class ControlOptions:
         reach: largest correction of a contact's place altogether [m].
         friction_reserve: the wanted forces are those for a friction so many times smaller.
         load_reserve: .. and a load so many times larger.
-        slip: how far a centre of pressure may wander beyond the plan before the grip is made stronger [m].
+        slip: how far all centres of pressure together may wander beyond the plan before the grip is made stronger [m].
+        roll: .. and how far a single one, which may only roll over its pad [m].
         slip_gain: part by which the wanted force grows per metre of wandering beyond that [1/m].
         grip_most: .. and at most this many times the wanted force.
         limit_share: wanted forces stay below this part of the permitted force.
@@ -132,6 +133,7 @@ class ControlOptions:
     friction_reserve: float = 1.6
     load_reserve: float = 1.25
     slip: float = 0.0007
+    roll: float = 0.003
     slip_gain: float = 400.0
     grip_most: float = 2.5
     limit_share: float = 0.85
@@ -156,6 +158,7 @@ class ControlOptions:
             ("hold", 0 <= self.hold < 1e6, "0 or more [s]"),
             ("friction_reserve", 1 <= self.friction_reserve <= 10, "1 to 10"),
             ("slip", 0 < self.slip <= 1, "above 0 [m]"),
+            ("roll", 0 < self.roll <= 1, "above 0 [m]"),
             ("slip_gain", 0 <= self.slip_gain < 1e5, "0 or more [1/m]"),
             ("grip_most", 1 <= self.grip_most <= 10, "1 to 10"),
             ("load_reserve", 1 <= self.load_reserve <= 10, "1 to 10"),

@@ -26,11 +26,13 @@ class Slip:
     """How far things have gone since the grasp was made.
 
     Attributes:
-        wandered: the contact that has gone farthest beyond the plan [m].
+        together: what all contacts have gone beyond the plan in common [m].
+        alone: the contact that has gone farthest beyond the plan [m]; pads roll on an object that is turned.
         slid: all contacts together along the load [m]; one that hops alone is no slide.
     """
 
-    wandered: float
+    together: float
+    alone: float
     slid: float
 
 
@@ -56,15 +58,12 @@ class SlipSense:
             return None
         moved = (estimate.places - self._seat[0]) - (moment.points - self._seat[1])
         sure = self.sensed & (felt_forces(estimate.measured) > self.touch)
-        wandered = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
-        return Slip(wandered, self._slid(moved, moment, now, sure))
-
-    def _slid(
-        self, moved: Floats, moment: PlannedMoment, now: ContactKinematics | None, sure: NDArray[np.bool_]
-    ) -> float:
-        size = float(np.linalg.norm(moment.load[:3]))
-        if now is None or size <= 0.0 or not sure.any() or not sure[self.sensed].all():
-            return 0.0
+        alone = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        if now is None or not sure.any() or not sure[self.sensed].all():
+            return Slip(0.0, alone, 0.0)
         # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
-        turned = np.einsum("nij,nkj,nk->ni", now.axes, moment.axes, moved)
-        return float((turned @ (moment.load[:3] / size))[sure].min())
+        turned = np.einsum("nij,nkj,nk->ni", now.axes, moment.axes, moved)[sure]
+        together = float(np.linalg.norm(turned.mean(axis=0)))
+        size = float(np.linalg.norm(moment.load[:3]))
+        slid = float((turned @ (moment.load[:3] / size)).min()) if size > 0.0 else 0.0
+        return Slip(together, alone, slid)
