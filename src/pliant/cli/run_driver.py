@@ -152,7 +152,8 @@ def _tell(result: DriverRun, answer: dict[str, Any]) -> None:
     console = Console()
     reason = f" ({result.reason})" if result.reason else ""
     console.print(f"{result.outcome}{reason}", highlight=False, markup=False)
-    forces = f"planned {result.planned_force:.2f}, measured {result.measured_force:.2f}, at most {result.max_force:.2f}"
+    felt = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
+    forces = f"planned {result.planned_force:.2f}, measured {felt}, at most {result.max_force:.2f}"
     console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
     for event in result.log.events:
         console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)

@@ -123,7 +123,7 @@ class TactileProcessor:
         return {name: self.process(frame) for name, frame in frames.items()}
 
     def warm_up(self) -> None:
-        """Load the compiled code now: the first touch must not wait for it (half a second in a fresh process)."""
+        """Load the compiled code now: the first touch must not wait for it (a second in a fresh process)."""
         _patches(np.ones((2, 2)))
 
     def _known(self, name: str) -> str:
