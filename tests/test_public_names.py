@@ -1,7 +1,8 @@
 """Every public name says what it is: no function, class or method without a docstring.
 
 Public is what does not begin with an underscore and is defined in `pliant`: functions and classes of every module, and
-the methods and properties of those classes. A method that overrides one with a docstring needs none of its own.
+the methods and properties of those classes. A member that a base class explains, or a protocol which the class
+fulfils (`Driver`, `Engine`, `Path`, ..), needs no words of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
@@ -37,7 +39,7 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
         if name.startswith("_"):
             continue
         value = getattr(value, "__func__", value)
-        if inspect.isfunction(value) or isinstance(value, property):
+        if inspect.isfunction(value) or isinstance(value, property | cached_property):
             yield name, value
 
 
@@ -48,9 +50,22 @@ def has_words(value: Any) -> bool:
     return bool(doc and doc.strip()) and not made
 
 
+@cache
+def protocols() -> tuple[type, ...]:
+    """All protocols of `pliant`."""
+    found = [value for name in MODULES for _, value in own(importlib.import_module(name))]
+    return tuple(value for value in found if getattr(value, "_is_protocol", False))
+
+
 def inherits_words(kind: type, name: str) -> bool:
-    """Whether a base class or a protocol of `pliant` explains the member."""
-    return any(has_words(vars(base)[name]) for base in kind.__mro__[1:] if name in vars(base))
+    """Whether a base class explains the member, or a protocol all of whose methods the class has."""
+    fulfilled = [
+        protocol
+        for protocol in protocols()
+        if protocol is not kind
+        and all(hasattr(kind, member) for member, value in members(protocol) if inspect.isfunction(value))
+    ]
+    return any(has_words(vars(base)[name]) for base in (*kind.__mro__[1:], *fulfilled) if name in vars(base))
 
 
 def silent(module: ModuleType) -> list[str]:
