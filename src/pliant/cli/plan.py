@@ -136,12 +136,12 @@ def _print(found: Any, path: Path) -> None:
         for name in (
             "",
             "force [N]",
-            "pressure [kPa]",
+            r"pressure \[kPa]",
             "fingers",
             "preshape",
             "joint range",
-            "arm path [rad]",
-            "time [s]",
+            r"arm path \[rad]",
+            r"time \[s]",
         ):
             table.add_column(name, justify="left" if name in ("fingers", "preshape") else "right")
         for rank, grasp in enumerate(found.grasps, start=1):
@@ -156,5 +156,5 @@ def _print(found: Any, path: Path) -> None:
                 f"{grasp.trajectory.duration:.3g}",
             )
         console.print(table)
-    console.print(plain(found.advice))
-    console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}")
+    console.print(plain(found.advice), markup=False)
+    console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}", markup=False)

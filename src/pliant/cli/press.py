@@ -175,9 +175,9 @@ def _print(answer: dict[str, Any]) -> None:
     table = Table(
         "contact",
         "normal force [N]",
-        "radius [mm]",
-        "peak pressure [kPa]",
-        "centre [mm]",
+        r"radius \[mm]",
+        r"peak pressure \[kPa]",
+        r"centre \[mm]",
         title=f"model {answer['model']}",
     )
     for k, contact in enumerate(answer["contacts"]):

@@ -20,7 +20,7 @@ SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
 
 def run(
     plan: Annotated[Path, typer.Argument(help="A plan (.plan), written by `pliant plan`.")],
-    driver: Annotated[str, typer.Option(help="Who carries it out; there is: lab.")] = "lab",
+    driver: Annotated[str, typer.Option(help="Who carries it out: lab, or MODULE:FACTORY of your own.")] = "lab",
     grasp: Annotated[int, typer.Option(help="Which grasp of the plan; 0 is the best.", min=0)] = 0,
     perturb: Annotated[
         str | None,
@@ -43,9 +43,16 @@ def run(
         bool, typer.Option("--no-force-loop", help="Play the planned joints as they are.")
     ] = False,
     no_filter: Annotated[bool, typer.Option("--no-filter", help="Believe every measurement as it comes.")] = False,
+    speed: Annotated[
+        float, typer.Option(help="Of playing the plan: 1 as planned, 0.2 five times as slow.", min=0.01, max=1.0)
+    ] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Carry out a plan with tactile control, in the virtual lab.
+    """Carry out a plan with tactile control, in the virtual lab or on hardware.
+
+    A driver of your own is a function that is given the robot (an Assembly) and returns a pliant.control.Driver;
+    MODULE is looked for in this folder first. Of a run on hardware only what the pads say is known: slip and pose
+    errors are null. --perturb, --sensor, --series and --jobs are of the lab alone.
 
     Exit code 1 if the object is not held at the end (of a series: if it is not held every time).
 
@@ -56,22 +63,35 @@ def run(
         pliant run ring.plan --perturb pose=0.003/-0.002,young=0.8,friction=0.9 --sensor noise=5,dropout=0.05
 
         pliant run ring.plan --series 20 --seed 1 --json
+
+        pliant run ring.plan --driver my_hand:connect --speed 0.2 --out first_try.run
     """
     from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit, progress
     from pliant.control import ControlOptions, PadSensor
-    from pliant.errors import OptionError, Problem, unknown_name
+    from pliant.errors import OptionError, Problem
     from pliant.files import load_plan, save_run
-    from pliant.lab import SensorSettings, TrialSettings, run_series, run_trial
 
     if driver != "lab":
-        raise OptionError("--driver", unknown_name("driver", driver, ["lab"]))
+        from pliant.cli.run_driver import known_driver, run_with_driver
+
+        known_driver(driver)
+        lab_only = {"--perturb": perturb, "--sensor": sensor, "--series": series or None}
+        wrong = [Problem(name, "is of the lab alone", "leave it out") for name, v in lab_only.items() if v is not None]
+        if wrong:
+            raise OptionError("--driver", wrong)
     loaded = load_plan(plan)
     if grasp >= len(loaded.grasps):
         allowed = f"the plan holds {len(loaded.grasps)}" if loaded.grasps else "the plan found none"
         raise OptionError("--grasp", Problem("", f"no grasp {grasp}", allowed))
     task, chosen = loaded.task, loaded.grasps[grasp]
+    control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter, speed=speed)
+    if driver != "lab":
+        run_with_driver(driver, plan, task, chosen, control, from_pregrasp, out, plots, json)
+        return
+    from pliant.lab import SensorSettings, TrialSettings, run_series, run_trial
+
     given = _values(sensor, SENSOR, "--sensor")
     defaults = PadSensor()
     pad = replace(defaults, noise=given.get("noise", defaults.noise), warmth=given.get("warmth", 0.0))
@@ -82,7 +102,6 @@ def run(
         joint_noise=given.get("joints", 0.0),
         seed=seed,
     )
-    control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter)
     settings = TrialSettings(control, sensors, from_pregrasp=from_pregrasp)
     if series:
         with progress("runs", total=series) as show:

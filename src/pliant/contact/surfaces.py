@@ -102,31 +102,38 @@ class SphereSurface:
 
     @property
     def size(self) -> float:
+        """Diagonal of the box around it [m]."""
         return 2.0 * self.radius * np.sqrt(3.0)
 
     @cached_property
     def points(self) -> Floats:
+        """Points of the surface, k x 3 [m]."""
         return self.normals * self.radius
 
     @cached_property
     def normals(self) -> Floats:
+        """Outward, one per point: 400 in even spread."""
         i = np.arange(400) + 0.5
         polar, turn = np.arccos(1 - 2 * i / 400), np.pi * (1 + 5**0.5) * i
         return np.column_stack([np.cos(turn) * np.sin(polar), np.sin(turn) * np.sin(polar), np.cos(polar)])
 
     @property
     def spacing(self) -> float:
+        """Distance between neighbouring points [m]."""
         return self.radius * float(np.sqrt(4 * np.pi / 400))
 
     @cached_property
     def shape(self) -> Shape:
+        """The surface as compiled code takes it."""
         return _analytic_shape(SPHERE, self.radius)
 
     @cached_property
     def probe(self) -> Probe:
+        """Its signed distance as compiled code takes it."""
         return _analytic_probe(SPHERE, self.radius, np.full(3, -self.radius), np.full(3, self.radius))
 
     def signed_distance(self, points: Floats) -> Floats:
+        """Distance of points from the surface, negative inside [m]; exact."""
         return np.asarray(np.linalg.norm(points, axis=1) - self.radius)
 
 
@@ -136,29 +143,36 @@ class PlaneSurface:
 
     @property
     def size(self) -> float:
+        """Unbounded."""
         return np.inf
 
     @property
     def spacing(self) -> float:
+        """No samples, no distance between them."""
         return 0.0
 
     @property
     def points(self) -> Floats:
+        """None: whatever meets a plane is sampled instead."""
         return np.zeros((0, 3))
 
     @property
     def normals(self) -> Floats:
+        """None, as there are no points."""
         return np.zeros((0, 3))
 
     @cached_property
     def shape(self) -> Shape:
+        """The surface as compiled code takes it."""
         return _analytic_shape(PLANE, 0.0)
 
     @cached_property
     def probe(self) -> Probe:
+        """Its signed distance as compiled code takes it."""
         return _analytic_probe(PLANE, 0.0, np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0]))
 
     def signed_distance(self, points: Floats) -> Floats:
+        """Distance of points from the surface, negative inside [m]; exact."""
         return np.asarray(points[:, 2])
 
 

@@ -1,5 +1,6 @@
 """Doing it: the driver interface, what the pads feel, the filter, and recordings of real hands.   (SPEC 9)"""
 
+from pliant.control.attended import DriverRun, RunOutcome, check_driver, run_on_driver
 from pliant.control.calibration import (
     Calibration,
     SlipOnset,
@@ -50,6 +51,7 @@ __all__ = [
     "ContactTracker",
     "ControlOptions",
     "Driver",
+    "DriverRun",
     "Event",
     "Fault",
     "FilterNoise",
@@ -72,6 +74,7 @@ __all__ = [
     "RegionFilter",
     "ReplayDriver",
     "RunLog",
+    "RunOutcome",
     "RunPhase",
     "RunRecorder",
     "Sample",
@@ -88,6 +91,7 @@ __all__ = [
     "WatchLimits",
     "analyse_recording",
     "ball_between",
+    "check_driver",
     "contact_kinematics",
     "execute",
     "find_onset",
@@ -98,5 +102,6 @@ __all__ = [
     "judge_cells",
     "mend_forces",
     "read_recording",
+    "run_on_driver",
     "surface_point",
 ]

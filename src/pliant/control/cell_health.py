@@ -32,6 +32,7 @@ class CellHealth:
 
     @property
     def bad(self) -> Bools:
+        """Cells that cannot be believed, for whichever reason."""
         return np.asarray(self.dead | self.stuck | self.noisy)
 
     @classmethod

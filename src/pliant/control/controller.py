@@ -83,6 +83,7 @@ class GraspController:
         self.assembly, self.robot = assembly, assembly.robot
         self.timeline = Timeline(grasp, self.robot)
         self.processor = processor or TactileProcessor.for_hand(assembly.hand)
+        self.processor.warm_up()
         self.tracker = ContactTracker(self.timeline, self.processor, self.options)
         self.loop = ForceLoop(self.timeline, assembly, self.options)
         self.watch = Watch(assembly, self.tracker, self.options)

@@ -21,8 +21,9 @@ def execute(
 ) -> RunLog:
     """Run a controller on a driver to its end.
 
-    The driver is stopped when the controller ends in ``stopped``, when something raises, and when the loop takes
-    longer than anything may (counted in cycles, so that a driver whose clock stands still cannot hang it).
+    The driver is stopped when something raises, and when the loop takes longer than anything may (counted in cycles,
+    so that a driver whose clock stands still cannot hang it). A controller that ends in ``stopped`` leaves its last
+    command standing: a hand that is told positions keeps its grip.
 
     Args:
         linger: how long to go on commanding after the end [s].

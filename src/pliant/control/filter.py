@@ -39,10 +39,12 @@ class FilterNoise:
 
     @property
     def Q(self) -> Floats:
+        """Variance that a step adds: force, then the three coordinates of the point [N^2, m^2]."""
         return np.array([self.force_drift, *[self.point_drift] * 3])
 
     @property
     def R(self) -> Floats:
+        """Variance of a measurement: force, then the three coordinates of the point [N^2, m^2]."""
         return np.array([self.force_error, *[self.point_error] * 3])
 
 

@@ -44,6 +44,7 @@ class RecordingLayout:
 
     @property
     def cells(self) -> int:
+        """Cells of all arrays together."""
         return sum(rows * columns for _, rows, columns in self.arrays)
 
 

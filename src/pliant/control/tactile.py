@@ -122,6 +122,10 @@ class TactileProcessor:
         """Forces and regions of every frame of a sample."""
         return {name: self.process(frame) for name, frame in frames.items()}
 
+    def warm_up(self) -> None:
+        """Load the compiled code now: the first touch must not wait for it (a second in a fresh process)."""
+        _patches(np.ones((2, 2)))
+
     def _known(self, name: str) -> str:
         if name not in self.arrays:
             raise OptionError("", unknown_name("tactile array", name, self.arrays))

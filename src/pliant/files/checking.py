@@ -41,6 +41,7 @@ class FileReport:
 
     @property
     def ok(self) -> bool:
+        """Whether nothing is wrong with it."""
         return not self.problems
 
 

@@ -55,6 +55,7 @@ class Simulation:
 
     @property
     def time(self) -> float:
+        """Simulated time [s]."""
         return float(self.data.time)
 
     def step(self, number: int = 1) -> None:

@@ -135,6 +135,7 @@ class TrialResult:
 
     @property
     def held(self) -> bool:
+        """Whether the object was in the hand at the end."""
         return self.outcome is Outcome.HELD
 
 

@@ -34,6 +34,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
+        """Whether everything the plan claims holds."""
         return not self.problems
 
 

@@ -35,6 +35,7 @@ class Assembly:
 
     @property
     def name(self) -> str:
+        """As the robot is called: arm and hand with a plus between them."""
         return self.robot.name
 
     def at(self, T_world_base: pin.SE3) -> Assembly:

@@ -150,6 +150,7 @@ class Robot:
         return lower + (upper - lower) * rng.random(self.dof)
 
     def within_limits(self, q: Vector, *, tolerance: float = 0.0) -> bool:
+        """Whether every joint lies in its range, give or take ``tolerance`` [rad, m]."""
         return bool(np.all(q >= self.lower - tolerance) and np.all(q <= self.upper + tolerance))
 
     def full(self, q: Vector) -> Vector:

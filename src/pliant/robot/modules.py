@@ -37,6 +37,7 @@ class Hand:
 
     @property
     def name(self) -> str:
+        """As in its description."""
         return self.description.name
 
     def q_open(self, preshape: str | Preshape) -> NDArray[np.float64]:
@@ -48,6 +49,7 @@ class Hand:
         return self.robot.q(self.preshape(preshape).closed)
 
     def preshape(self, name: str | Preshape) -> Preshape:
+        """A preshape by name; a preshape is given back as it is."""
         if isinstance(name, Preshape):
             return name
         known = {preshape.name: preshape for preshape in self.description.preshapes}
@@ -65,6 +67,7 @@ class Arm:
 
     @property
     def name(self) -> str:
+        """As in its description."""
         return self.description.name
 
     @property

@@ -87,6 +87,7 @@ class Joint:
 
     @property
     def moves(self) -> bool:
+        """Whether it is anything but fixed."""
         return self.kind in MOVING
 
 
@@ -107,9 +108,11 @@ class Urdf:
         return next(link.name for link in self.links if link.name not in children)
 
     def link(self, name: str) -> Link:
+        """The link of that name."""
         return next(link for link in self.links if link.name == name)
 
     def joint(self, name: str) -> Joint:
+        """The joint of that name."""
         return next(joint for joint in self.joints if joint.name == name)
 
     def renamed(self, links: dict[str, str], joints: dict[str, str]) -> Urdf:

@@ -4,10 +4,10 @@ On ROS 2 messages travel through CycloneDDS with the names, types and bytes that
 rospy carries them.
 """
 
-from pliant.ros.driver import RosDriver
+from pliant.ros.driver import RosDriver, ros1_driver, ros2_driver
 from pliant.ros.link import RosLink
 from pliant.ros.planning_node import PlanningNode
 from pliant.ros.ros1_link import Ros1Link
 from pliant.ros.ros2_link import Ros2Link
 
-__all__ = ["PlanningNode", "Ros1Link", "Ros2Link", "RosDriver", "RosLink"]
+__all__ = ["PlanningNode", "Ros1Link", "Ros2Link", "RosDriver", "RosLink", "ros1_driver", "ros2_driver"]

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -18,8 +19,10 @@ from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
 from pliant.ros.link import RosLink
 from pliant.ros.messages import Duration, Image, JointState, JointTrajectory, JointTrajectoryPoint
+from pliant.ros.ros1_link import Ros1Link
+from pliant.ros.ros2_link import Ros2Link
 
-__all__ = ["RosDriver"]
+__all__ = ["RosDriver", "ros1_driver", "ros2_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -143,3 +146,16 @@ class RosDriver:
         order = ">u2" if image.is_bigendian else "<u2"
         counts = np.frombuffer(image.data, dtype=order).reshape(rows, columns).astype(np.int64)
         self._frames[name] = TactileFrame(name, image.header.stamp.seconds - self._start, counts)
+
+
+def ros1_driver(assembly: Assembly) -> RosDriver:
+    """A driver on the master at ROS_MASTER_URI: ``pliant run PLAN --driver pliant.ros:ros1_driver``."""
+    return RosDriver(Ros1Link(), assembly)
+
+
+def ros2_driver(assembly: Assembly) -> RosDriver:
+    """A driver in the domain ROS_DOMAIN_ID (0 by default): ``pliant run PLAN --driver pliant.ros:ros2_driver``."""
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    if not domain.isdecimal():
+        raise OptionError("ros", Problem("ROS_DOMAIN_ID", f"'{domain}'", "0 to 232"))
+    return RosDriver(Ros2Link(int(domain)), assembly)

@@ -66,6 +66,7 @@ class PlanningNode:
 
     @property
     def busy(self) -> bool:
+        """Whether a plan is being made."""
         return self._job is not None
 
     def close(self) -> None:

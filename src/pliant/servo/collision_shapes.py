@@ -23,6 +23,7 @@ def box(x: float, y: float, z: float) -> Any:
 
 
 def sphere(radius: float) -> Any:
+    """Centred."""
     return coal.Sphere(radius)
 
 

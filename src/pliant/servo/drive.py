@@ -51,10 +51,12 @@ class Motion:
 
     @property
     def arrived(self) -> bool:
+        """Whether it reached its goal."""
         return self.status is MotionStatus.ARRIVED
 
     @property
     def duration(self) -> float:
+        """From its first to its last point [s]."""
         return float(self.times[-1] - self.times[0])
 
     def then(self, other: Motion) -> Motion:

@@ -51,6 +51,7 @@ class IkAnswer:
 
     @property
     def found(self) -> bool:
+        """Whether the pose was reached within the tolerance."""
         return self.status is IkStatus.FOUND
 
 

@@ -104,6 +104,7 @@ def task_pose(frames: Array, number: Any, placement: Array, out: Array) -> None:
 
 @jit
 def read_pose(frames: Array, number: int, out: Array) -> None:
+    """A frame as 12 numbers: rotation row by row, then the place; Pinocchio stores columns."""
     for i in range(3):
         for j in range(3):
             out[3 * i + j] = frames[number, 3 * j + i]

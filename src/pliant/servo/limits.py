@@ -61,6 +61,7 @@ class JointLimits:
         return cls(robot.lower, robot.upper, speed * robot.velocity_limits, a)
 
     def without_acceleration(self) -> JointLimits:
+        """The same limits, accelerations unbounded."""
         return replace(self, acceleration=np.full_like(self.lower, np.inf))
 
     def packed(self) -> Array:

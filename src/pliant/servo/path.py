@@ -27,9 +27,13 @@ class Path(Protocol):
     """
 
     @property
-    def duration(self) -> float: ...
+    def duration(self) -> float:
+        """When the path ends [s]; infinite if it never does."""
+        ...
 
-    def at(self, t: float) -> tuple[pin.SE3, Array]: ...
+    def at(self, t: float) -> tuple[pin.SE3, Array]:
+        """Pose and twist (linear first) at a time [s]."""
+        ...
 
 
 class Hold:

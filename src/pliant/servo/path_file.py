@@ -105,6 +105,8 @@ class FrameDoc(Document):
 
 
 class GainsDoc(Document):
+    """Gains of the tracking servo [1/s], and whether the path's own speed is fed forward."""
+
     linear: float = 20.0
     angular: float = 20.0
     feed_forward: bool = True

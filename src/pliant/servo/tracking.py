@@ -37,6 +37,7 @@ class Gains:
     feed_forward: bool = True
 
     def checked(self, dt: float) -> Gains:
+        """These gains, if the loop is stable with them at steps of ``dt`` [s]."""
         for name in ("linear", "angular"):
             K = getattr(self, name)
             if not (math.isfinite(K) and 0.0 <= K < 2.0 / dt):

@@ -28,6 +28,7 @@ class Player:
 
     @property
     def playing(self) -> bool:
+        """Whether time is moving."""
         return not self._stop.is_set()
 
     def load(self, duration: float) -> None:

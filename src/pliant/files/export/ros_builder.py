@@ -55,6 +55,7 @@ class MessageBuilder:
         return message_type(**fields, **self.empty(kind, message_type.__dataclass_fields__))
 
     def empty(self, kind: str, known: dict[str, Any]) -> dict[str, Any]:
+        """Fields that only this version of a message has, with values that mean nothing."""
         values: dict[str, Any] = {}
         if kind == "std_msgs/msg/Header" and "seq" in known:
             values["seq"] = 0
@@ -70,19 +71,24 @@ class MessageBuilder:
         return values
 
     def header(self, stamp: int, frame: str) -> Any:
+        """std_msgs/Header with a time stamp [ns]."""
         return self.make("std_msgs/msg/Header", stamp=self.time(stamp), frame_id=frame)
 
     def time(self, ns: int) -> Any:
+        """A time stamp [ns]."""
         return self.make("builtin_interfaces/msg/Time", sec=ns // 10**9, nanosec=ns % 10**9)
 
     def duration(self, ns: int) -> Any:
+        """A duration [ns]."""
         return self.make("builtin_interfaces/msg/Duration", sec=ns // 10**9, nanosec=ns % 10**9)
 
     def vector(self, kind: str, values: Iterable[float]) -> Any:
+        """A geometry_msgs message of three numbers: Vector3, Point."""
         x, y, z = (float(value) for value in values)
         return self.make(f"geometry_msgs/msg/{kind}", x=x, y=y, z=z)
 
     def quaternion(self, R: NDArray[np.float64]) -> Any:
+        """The orientation of a rotation matrix."""
         x, y, z, w = (float(value) for value in pin.Quaternion(R).coeffs())
         return self.make("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w)
 
@@ -106,6 +112,7 @@ class MessageBuilder:
         )
 
     def wrench(self, stamp: int, frame: str, force: NDArray[np.float64]) -> Any:
+        """geometry_msgs/WrenchStamped: a force without a torque [N]."""
         torque = self.vector("Vector3", (0.0, 0.0, 0.0))
         wrench = self.make("geometry_msgs/msg/Wrench", force=self.vector("Vector3", force), torque=torque)
         return self.make("geometry_msgs/msg/WrenchStamped", header=self.header(stamp, frame), wrench=wrench)

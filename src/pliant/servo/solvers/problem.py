@@ -80,6 +80,7 @@ class VelocityProblem:
 
     @property
     def rows_by_level(self) -> tuple[slice, ...]:
+        """Rows of every priority, the highest first; one level if none were named."""
         return self.levels or (slice(0, len(self.wanted)),)
 
 
@@ -103,7 +104,9 @@ class CoordinateSolver(Protocol):
     name: str
     keeps_priorities: bool
 
-    def solve(self, problem: VelocityProblem) -> VelocityAnswer: ...
+    def solve(self, problem: VelocityProblem) -> VelocityAnswer:
+        """Joint speeds for the wanted twists, and what they leave."""
+        ...
 
 
 def residual_of(problem: VelocityProblem, qdot: Array) -> Array:

@@ -1,0 +1,161 @@
+"""`pliant run --driver MODULE:FACTORY`: a plan on somebody's own hardware."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pliant.control import ControlOptions, Driver, DriverRun
+    from pliant.planner import PlannedGrasp, Task
+    from pliant.robot import Assembly
+
+__all__ = ["known_driver", "load_factory", "run_with_driver"]
+
+Factory = Callable[["Assembly"], Any]
+
+
+def known_driver(name: str) -> tuple[str, str]:
+    """Module and factory named by ``MODULE:FACTORY``."""
+    from pliant.errors import OptionError, Problem
+
+    module, colon, factory = name.partition(":")
+    if not colon or not factory.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        allowed = "lab, or MODULE:FACTORY of your own, such as my_hand:connect"
+        raise OptionError("--driver", Problem("", f"no driver '{name}'", allowed))
+    return module, factory
+
+
+def load_factory(name: str) -> Factory:
+    """The function that ``MODULE:FACTORY`` names; the module may lie in the current folder.
+
+    Raises:
+        OptionError: saying whether the module is missing, fails, or has no such function.
+    """
+    from pliant.errors import OptionError, Problem, unknown_name
+
+    module, factory = known_driver(name)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        loaded = import_module(module)
+    except ModuleNotFoundError as bad:
+        if bad.name is None or not (module == bad.name or module.startswith(bad.name + ".")):
+            raise OptionError("--driver", f"module '{module}' needs module '{bad.name}', which is missing") from None
+        allowed = f"a module on the Python path, or {module.replace('.', '/')}.py in this folder"
+        raise OptionError("--driver", Problem("", f"no module '{module}'", allowed)) from None
+    except Exception as bad:
+        raise OptionError("--driver", f"module '{module}' cannot be imported: {type(bad).__name__}: {bad}") from bad
+    found = getattr(loaded, factory, None)
+    if not callable(found):
+        names = [key for key, value in vars(loaded).items() if callable(value) and not key.startswith("_")]
+        raise OptionError("--driver", unknown_name("factory", factory, names, where=module))
+    return found
+
+
+def run_with_driver(
+    name: str,
+    plan: Path,
+    task: Task,
+    grasp: PlannedGrasp,
+    control: ControlOptions,
+    from_pregrasp: bool,
+    out: Path | None,
+    plots: Path | None,
+    json: bool,
+) -> None:
+    """Run a plan on the driver that ``name`` makes, tell what became of it, and close the driver whatever happens.
+
+    A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits).
+    """
+    from dataclasses import replace
+
+    from pliant.cli.answers import EXIT_NO, emit
+    from pliant.control import PadSensor, RunOutcome, TactileProcessor, check_driver, run_on_driver
+    from pliant.errors import InputError, OptionError
+    from pliant.files import save_run
+
+    factory = load_factory(name)
+    assert task.assembly.hand is not None
+    try:
+        made = factory(task.assembly)
+    except InputError:
+        raise
+    except Exception as bad:
+        raise OptionError("--driver", f"{name} failed: {type(bad).__name__}: {bad}") from bad
+    try:
+        driver: Driver = check_driver(made, task.assembly, source=f"--driver {name}")
+        sensor = getattr(driver, "pad_sensor", None) or PadSensor()
+        if (watch := getattr(driver, "watch", None)) is not None:
+            control = replace(control, watch=watch)
+        result = run_on_driver(
+            driver,
+            grasp,
+            task.assembly,
+            options=control,
+            processor=TactileProcessor.for_hand(task.assembly.hand, sensor=sensor),
+            from_pregrasp=from_pregrasp,
+        )
+    finally:
+        if hasattr(made, "close"):
+            made.close()
+    answer = _answer(result, control, grasp)
+    files: list[Path] = []
+    if len(result.log):
+        if out is not None:
+            facts = {**result.log.facts, "driver": name, "plan": str(plan), "outcome": result.outcome}
+            files.append(save_run(replace(result.log, facts=facts), out))
+        if plots is not None:
+            from pliant.viewer import write_run_plots
+
+            limit = min(contact.max_force for contact in grasp.grasp.contacts)
+            files += write_run_plots(result.log, plots, task.assembly.hand, sensor=sensor, limit=limit)
+    answer["files"] = files
+    emit(answer, json)
+    if not json:
+        _tell(result, answer)
+    if result.outcome is not RunOutcome.HELD:
+        raise typer.Exit(EXIT_NO)
+
+
+def _answer(result: DriverRun, control: ControlOptions, grasp: PlannedGrasp) -> dict[str, Any]:
+    """The keys of a run in the lab; what only a simulator can know is null."""
+    unknown = ("slip_m", "object_error_m", "object_error_rad", "centre_error_m", "max_pressure_pa", "sim_s")
+    return {
+        "outcome": result.outcome,
+        "reason": result.reason,
+        **dict.fromkeys(unknown),
+        "planned_force_n": result.planned_force,
+        "measured_force_n": result.measured_force,
+        "max_force_n": result.max_force,
+        "permitted_force_n": min(contact.max_force for contact in grasp.grasp.contacts),
+        "wall_s": result.duration,
+        "force_loop": control.force_loop,
+        "filter": control.filter,
+        "end": result.log.end if len(result.log) else None,
+        "events": [
+            {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
+            for event in result.log.events
+        ],
+    }
+
+
+def _tell(result: DriverRun, answer: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    reason = f" ({result.reason})" if result.reason else ""
+    console.print(f"{result.outcome}{reason}", highlight=False, markup=False)
+    felt = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
+    forces = f"planned {result.planned_force:.2f}, measured {felt}, at most {result.max_force:.2f}"
+    console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
+    for event in result.log.events:
+        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)
+    for path in answer["files"]:
+        console.print(f"written: {path}", highlight=False, markup=False)

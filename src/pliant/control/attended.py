@@ -1,0 +1,204 @@
+"""Carrying out a plan on somebody's own driver: looked at first, begun only where the plan begins.   (SPEC 9)
+
+In the lab the simulator knows what became of the object. Here nobody does but the pads, so the outcome is what they
+say: *held* is a run that went to its end with every planned contact still felt.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pliant.control.controller import GraspController
+from pliant.control.driver import Driver, Sample
+from pliant.control.execute import execute
+from pliant.control.options import ControlOptions
+from pliant.control.phases import Fault, RunPhase
+from pliant.control.run_log import RunLog
+from pliant.control.tactile import TactileProcessor
+from pliant.errors import OptionError, Problem, unknown_name
+from pliant.planner import PlannedGrasp
+from pliant.robot import Assembly
+
+__all__ = ["DriverRun", "RunOutcome", "check_driver", "run_on_driver"]
+
+Floats = NDArray[np.float64]
+
+MEMBERS = (
+    *("joint_names", "array_names", "takes_torques", "period", "time"),
+    *("read", "command_positions", "command_torques", "step", "emergency_stop", "close"),
+)
+
+
+class RunOutcome(StrEnum):
+    """What became of a run, as far as the pads can tell."""
+
+    HELD = "held"
+    """Carried to the end, every planned contact still felt."""
+    DROPPED = "dropped"
+    """A contact was lost after the lift had begun."""
+    ABORTED = "aborted"
+    """Ended before its end for any other reason, or never begun."""
+
+
+@dataclass(frozen=True, eq=False)
+class DriverRun:
+    """What became of a run on a driver.
+
+    Attributes:
+        outcome, reason: in words; no reason if held.
+        planned_force: largest planned normal force while it is held [N].
+        measured_force: largest force of a contact while it is held, mean over that time [N]; NaN if it never was.
+        max_force: largest force that a contact has felt at any time [N]; 0 if none.
+        duration: on the driver's clock [s].
+        log: everything; empty if the run never began.
+    """
+
+    outcome: RunOutcome
+    reason: str
+    planned_force: float
+    measured_force: float
+    max_force: float
+    duration: float
+    log: RunLog
+
+
+def check_driver(driver: object, assembly: Assembly, *, source: str = "driver") -> Driver:
+    """The driver, if it can drive this robot: all members there, joints in the plan's order, arrays that exist.
+
+    Raises:
+        OptionError: naming every member that is missing or wrong.
+    """
+    missing = [name for name in MEMBERS if not hasattr(driver, name)]
+    if missing:
+        what = f"'{type(driver).__name__}' has no {', '.join(missing)}"
+        raise OptionError(source, Problem("", what, "a driver has the members of pliant.control.Driver"))
+    assert isinstance(driver, Driver)
+    joints, arrays = assembly.robot.joint_names, assembly.hand.tactile if assembly.hand is not None else ()
+    wrong = []
+    if tuple(driver.joint_names) != joints:
+        wrong.append(Problem("joint_names", f"{tuple(driver.joint_names)}", f"the plan's, in this order: {joints}"))
+    known = [array.name for array in arrays]
+    wrong += [
+        unknown_name("tactile array", str(name), known, where="array_names")
+        for name in driver.array_names
+        if name not in known
+    ]
+    if not 1e-4 <= float(driver.period) <= 1.0:
+        wrong.append(Problem("period", f"{driver.period!r}", "0.0001 to 1 s"))
+    if wrong:
+        raise OptionError(source, wrong)
+    return driver
+
+
+def run_on_driver(
+    driver: Driver,
+    grasp: PlannedGrasp,
+    assembly: Assembly,
+    *,
+    options: ControlOptions | None = None,
+    processor: TactileProcessor | None = None,
+    from_pregrasp: bool = False,
+    patience: float = 5.0,
+) -> DriverRun:
+    """Carry out a planned grasp on a driver. Nothing is commanded unless the robot stands where the plan begins.
+
+    A driver that raises is told to stop, and so is one whose run is interrupted from the keyboard; both end as
+    *aborted*, with the log up to there. The driver is not closed.
+
+    Args:
+        options: limits, times, gains.
+        processor: calibration of the pads; standard pads if left out.
+        from_pregrasp: the open hand stands at the object already; the approach is left out.
+        patience: how long the first joint reading may take [s].
+    """
+    options = options or ControlOptions()
+    controller = GraspController(
+        grasp,
+        assembly,
+        processor=processor,
+        options=options,
+        start=RunPhase.CLOSE if from_pregrasp else RunPhase.APPROACH,
+    )
+    q_start = grasp.q_pregrasp if from_pregrasp else grasp.trajectory.q[0]
+    failure = ""
+    try:
+        failure = _not_ready(_first_reading(driver, patience), q_start, controller.watch.off, driver, patience)
+        if not failure:
+            execute(driver, controller)
+    except KeyboardInterrupt:
+        failure = "interrupted from the keyboard; the robot was told to stop"
+        driver.emergency_stop("interrupted from the keyboard")
+    except Exception as bad:
+        failure = f"the driver failed: {_told(bad)}"
+        driver.emergency_stop(failure)
+    return _judge(controller, grasp, failure)
+
+
+def _first_reading(driver: Driver, patience: float) -> Sample:
+    """The first sample with finite joints, or the last one there was time for."""
+    sample = driver.read()
+    for _ in range(round(patience / driver.period)):
+        if sample.joints is not None and np.isfinite(sample.joints.positions).all():
+            break
+        driver.step()
+        sample = driver.read()
+    return sample
+
+
+def _not_ready(sample: Sample, q_start: Floats, allowed: Floats, driver: Driver, patience: float) -> str:
+    """Why the run must not begin; empty if it may."""
+    if sample.stopped:
+        return f"the driver has stopped: {sample.stopped}"
+    if sample.joints is None or not np.isfinite(sample.joints.positions).all():
+        return f"no joint reading within {patience:g} s"
+    off = np.abs(sample.joints.positions - q_start)
+    far = [
+        f"{name} at {here:.3f}, plan begins at {there:.3f}"
+        for name, here, there, wrong in zip(
+            driver.joint_names, sample.joints.positions, q_start, off > allowed, strict=True
+        )
+        if wrong
+    ]
+    if far:
+        return f"the robot is not where the plan begins: {'; '.join(far)}. Bring it there, or plan from where it is"
+    return ""
+
+
+def _judge(controller: GraspController, grasp: PlannedGrasp, failure: str) -> DriverRun:
+    log = controller.log
+    felt = log["force_measured"]
+    holding = felt[log.during(RunPhase.HOLD)]
+    mean = np.array([column[np.isfinite(column)].mean() for column in holding.T if np.isfinite(column).any()])
+    finite = felt[np.isfinite(felt)]
+    reason = failure or controller.reason
+    outcome = RunOutcome.ABORTED
+    if not failure and controller.phase is RunPhase.DONE:
+        outcome = RunOutcome.HELD
+        last = log["force_measured"][-1] if len(log) else felt
+        gone = controller.tracker.sensed & ~(last > controller.options.watch.lost_force)
+        if gone.any() and not controller.options.release:
+            outcome, reason = RunOutcome.DROPPED, "a planned contact is not felt at the end"
+    elif not failure and RunPhase.LIFT in log.phases and reason.startswith(Fault.CONTACT_LOST):
+        outcome = RunOutcome.DROPPED
+    return DriverRun(
+        outcome,
+        reason,
+        grasp.states[-1].largest_force,
+        float(mean.max()) if len(mean) else float("nan"),
+        float(finite.max(initial=0.0)),
+        float(log["time"][-1] - log["time"][0]) if len(log) else 0.0,
+        log,
+    )
+
+
+def _told(bad: BaseException) -> str:
+    """An error and where it was raised, so that a driver's author finds the line."""
+    steps = traceback.extract_tb(bad.__traceback__)
+    place = f" ({Path(steps[-1].filename).name}:{steps[-1].lineno})" if steps else ""
+    return f"{type(bad).__name__}: {bad}{place}"

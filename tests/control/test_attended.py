@@ -1,0 +1,121 @@
+"""Plans on somebody's own driver: begun only where the plan begins, stopped when anything fails, judged by the pads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handmade_plans import MadeTask, made
+from pliant.control import RunOutcome, RunPhase, check_driver, run_on_driver, tactile
+from pliant.errors import OptionError
+from spring_hand import SpringHand
+
+
+@pytest.fixture(scope="module")
+def thing() -> MadeTask:
+    return made("ball", hand="parallel_gripper", young=1.5e5)
+
+
+def hand_for(thing: MadeTask, **options: Any) -> SpringHand:
+    start = options.pop("start", thing.grasp.trajectory.q[0])
+    return SpringHand(thing.grasp, thing.task.assembly, start=start, **options)
+
+
+class Commands(SpringHand):
+    """Keeps count of what it is told, and fails when asked to."""
+
+    told = 0
+    fail_at = -1
+    raises: type[BaseException] = OSError
+
+    def command_positions(self, positions: np.ndarray) -> None:
+        self.told += 1
+        if self.told == self.fail_at:
+            raise self.raises("the cable is out")
+        super().command_positions(positions)
+
+
+def test_a_sound_driver_holds_and_the_forces_are_what_the_pads_felt(thing: MadeTask) -> None:
+    hand = hand_for(thing)
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.HELD, result.reason
+    assert result.log.end is RunPhase.DONE
+    assert result.reason == ""
+    assert result.max_force == pytest.approx(max(hand.true_force), rel=0.15)  # noise and rounding of the pads
+    assert 0 < result.measured_force <= result.max_force
+    assert not hand.stopped
+
+
+def test_nothing_is_commanded_where_the_plan_does_not_begin(thing: MadeTask) -> None:
+    start = thing.grasp.trajectory.q[0].copy()
+    start[0] += 0.2
+    hand = Commands(thing.grasp, thing.task.assembly, start=start)
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.ABORTED
+    assert "joint1 at" in result.reason
+    assert "joint2" not in result.reason
+    assert hand.told == 0
+    assert len(result.log) == 0
+
+
+def test_a_robot_that_says_nothing_is_not_moved(thing: MadeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    sound = hand.read()
+    monkeypatch.setattr(hand, "read", lambda: type(sound)(hand.time, None))
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly, patience=0.5)
+    assert result.reason == "no joint reading within 0.5 s"
+    assert hand.told == 0
+
+
+@pytest.mark.parametrize(("raises", "said"), [(OSError, "the cable is out"), (KeyboardInterrupt, "keyboard")])
+def test_a_driver_that_raises_is_stopped_and_the_log_is_kept(
+    thing: MadeTask, raises: type[BaseException], said: str
+) -> None:
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    hand.fail_at, hand.raises = 40, raises
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.ABORTED
+    assert said in result.reason
+    if raises is OSError:
+        assert "test_attended.py:" in result.reason  # where it was raised
+    assert hand.stopped
+    assert len(result.log) == 40
+
+
+def test_an_object_that_vanishes_after_the_lift_was_dropped(thing: MadeTask) -> None:
+    hand = hand_for(thing)
+    step = hand.step
+
+    def losing() -> None:
+        step()
+        hand.gone = hand.gone or hand.time > lift + 0.1
+
+    lift = run_on_driver(hand_for(thing), thing.grasp, thing.task.assembly).log
+    lift = float(lift["time"][lift.during(RunPhase.LIFT)][0])
+    hand.step = losing  # type: ignore[method-assign]
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.DROPPED
+    assert result.reason.startswith("contact lost")
+
+
+def test_a_driver_for_another_robot_is_refused_with_what_is_wrong(thing: MadeTask) -> None:
+    hand: Any = hand_for(thing)
+    assert check_driver(hand, thing.task.assembly) is hand
+    with pytest.raises(OptionError, match=r"'int' has no joint_names, .*close"):
+        check_driver(3, thing.task.assembly)
+    hand.joint_names = hand.joint_names[::-1]
+    hand.array_names = ("left_pat",)
+    hand.period = 0.0
+    with pytest.raises(OptionError, match=r"in this order(.|\n)*closest: left_pad(.|\n)*period: 0.0"):
+        check_driver(hand, thing.task.assembly)
+
+
+def test_compiled_code_is_loaded_before_the_first_touch(thing: MadeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pliant.control import GraspController
+
+    calls = []
+    monkeypatch.setattr(tactile, "_patches", lambda forces: calls.append(forces))
+    GraspController(thing.grasp, thing.task.assembly)
+    assert len(calls) == 1

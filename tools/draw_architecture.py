@@ -1,0 +1,129 @@
+"""Draws the data's way through the packages: python tools/draw_architecture.py [docs/pictures/architecture.svg]
+
+Boxes are packages, arrows are what is handed over. Placed by hand, to be read from left to right: the question on the
+left, the robot on the right.
+"""
+
+from __future__ import annotations
+
+import sys
+from html import escape
+from pathlib import Path
+
+WIDTH, HEIGHT = 1400, 690
+BOX_W, BOX_H = 190, 64
+COLOURS = {
+    "file": ("#f4f1ea", "#8a8271"),
+    "model": ("#e6eef7", "#3f6ea3"),
+    "theory": ("#e8f3ea", "#3d7d4d"),
+    "doing": ("#fbeae3", "#b1562f"),
+    "face": ("#f1eaf5", "#7a4f96"),
+}
+# name: (x, y of the centre, kind, second line)
+BOXES = {
+    "files": (115, 350, "file", "task, plan, run, grasp"),
+    "robot": (370, 230, "model", "arm + hand, pads, arrays"),
+    "objects": (370, 470, "model", "mesh, material, compliance"),
+    "servo": (640, 140, "theory", "Jacobians, paths, IK"),
+    "contact": (640, 470, "theory", "pressures, shape, rest"),
+    "grasp": (640, 305, "theory", "G, cones, least forces"),
+    "planner": (920, 305, "doing", "hypotheses to operations"),
+    "control": (1180, 305, "doing", "step(sample) -> command"),
+    "lab": (1180, 470, "doing", "MuJoCo plays the robot"),
+    "ros": (1180, 140, "doing", "ROS 1 and 2"),
+    "viewer": (640, 620, "face", "page, report, pictures"),
+    "batch": (920, 620, "face", "many plans, Ray"),
+    "cli": (370, 620, "face", "one file per command"),
+}
+# from, to, what
+ARROWS = [
+    ("files", "robot", "URDF, description"),
+    ("files", "objects", "mesh, E, nu, mu"),
+    ("robot", "servo", ""),
+    ("robot", "contact", "pad surfaces"),
+    ("objects", "contact", "C"),
+    ("contact", "grasp", "places, normals, K"),
+    ("servo", "planner", "reach, free ways"),
+    ("grasp", "planner", "f*, margins"),
+    ("contact", "planner", "forces, rest"),
+    ("planner", "control", "plan"),
+    ("control", "lab", "driver"),
+    ("control", "ros", "driver"),
+]
+
+
+def box(name: str) -> str:
+    x, y, kind, line = BOXES[name]
+    fill, edge = COLOURS[kind]
+    return (
+        f'<rect x="{x - BOX_W / 2}" y="{y - BOX_H / 2}" width="{BOX_W}" height="{BOX_H}" rx="9" fill="{fill}" '
+        f'stroke="{edge}" stroke-width="1.6"/>'
+        f'<text x="{x}" y="{y - 5}" class="name">{name}</text>'
+        f'<text x="{x}" y="{y + 15}" class="line">{escape(line)}</text>'
+    )
+
+
+def edge_point(name: str, towards: tuple[float, float]) -> tuple[float, float]:
+    """Where the line from a box's middle towards a point leaves the box."""
+    x, y, _, _ = BOXES[name]
+    dx, dy = towards[0] - x, towards[1] - y
+    scale = min((BOX_W / 2 + 4) / abs(dx) if dx else float("inf"), (BOX_H / 2 + 4) / abs(dy) if dy else float("inf"))
+    return x + dx * scale, y + dy * scale
+
+
+def arrow(start: str, end: str, what: str, both: bool = False) -> str:
+    a = edge_point(start, BOXES[end][:2])
+    b = edge_point(end, BOXES[start][:2])
+    marks = 'marker-end="url(#tip)"' + (' marker-start="url(#tip)"' if both else "")
+    text = ""
+    if what:
+        x, y = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+        text = f'<text x="{x:.0f}" y="{y - 5:.0f}" class="what">{escape(what)}</text>'
+    return f'<line x1="{a[0]:.0f}" y1="{a[1]:.0f}" x2="{b[0]:.0f}" y2="{b[1]:.0f}" class="way" {marks}/>{text}'
+
+
+def drawing() -> str:
+    parts = [arrow(a, b, what, both=what == "driver") for a, b, what in ARROWS]
+    # What was planned goes back into a file, along the top.
+    x, y = BOXES["planner"][:2]
+    back, top = BOXES["files"][:2]
+    parts.append(
+        f'<path d="M {x} {y - BOX_H / 2 - 4} C {x} -70, {back} -70, {back} {top - BOX_H / 2 - 4}" class="way" '
+        'marker-end="url(#tip)"/><text x="330" y="60" class="what">plan and run files</text>'
+    )
+    right = BOXES["control"][0] + BOX_W / 2
+    parts.append(
+        f'<rect x="{right + 24}" y="115" width="86" height="380" rx="9" fill="#fff" stroke="#555" '
+        'stroke-dasharray="5 4"/>'
+        f'<text x="{right + 67}" y="300" class="name">robot</text>'
+        f'<text x="{right + 67}" y="320" class="line">real or</text>'
+        f'<text x="{right + 67}" y="336" class="line">played</text>'
+    )
+    for name in ("ros", "control", "lab"):
+        height = BOXES[name][1]
+        parts.append(f'<line x1="{right + 4}" y1="{height}" x2="{right + 20}" y2="{height}" class="way"/>')
+    parts.append(
+        '<line x1="60" y1="556" x2="1080" y2="556" stroke="#bbb" stroke-dasharray="2 4"/>'
+        '<text x="64" y="574" class="what" style="text-anchor:start">faces: they use everything above</text>'
+    )
+    parts += [box(name) for name in BOXES]
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">
+<style>
+text {{ font-family: Helvetica, Arial, sans-serif }}
+.name {{ font-size: 17px; font-weight: 600; text-anchor: middle; fill: #222 }}
+.line {{ font-size: 12px; text-anchor: middle; fill: #444 }}
+.what {{ font-size: 12px; text-anchor: middle; fill: #555; paint-order: stroke; stroke: #fff; stroke-width: 4px }}
+.way {{ stroke: #666; stroke-width: 1.6; fill: none }}
+</style>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse">
+<path d="M0 0 L8 4 L0 8 z" fill="#666"/></marker></defs>
+<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>
+{chr(10).join(parts)}
+</svg>
+"""
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/pictures/architecture.svg")
+    target.write_text(drawing())
+    print(target, target.stat().st_size)

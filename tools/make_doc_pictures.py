@@ -1,0 +1,129 @@
+"""Makes the pictures of docs/ again: python tools/make_doc_pictures.py ball.plan ball.run [docs/pictures]
+
+``ball.plan`` and ``ball.run`` are those of docs/first_plan.md. The README's pictures have `make_pictures.py`, the
+diagram of the packages has `draw_architecture.py`. pliant draws everything itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from make_pictures import _legend
+from PIL import Image
+
+from pliant.contact import PadSurface, PreparedObject, SphereSurface, deformed_vertices, press
+from pliant.files import load_plan, load_run
+from pliant.objects import Mesh, make_shape
+from pliant.planner import make_hypotheses
+from pliant.robot import PALM_FRAME, load_assembly, tip_frame
+from pliant.servo import Carried, Circle, FrameTask, Hold, Servo
+from pliant.viewer import (
+    ColourBy,
+    Drawable,
+    ObjectSurface,
+    arrow,
+    ball,
+    draw_moment,
+    look_at,
+    render,
+    robot_drawables,
+    run_figures,
+    scale_colours,
+)
+from pliant.viewer.plan_still import CLOSE
+
+LARGEST = 150_000
+
+
+def main(plan_file: str, run_file: str, folder: str = "docs/pictures") -> None:
+    out = Path(folder)
+    held(plan_file, out / "first_plan_held.png")
+    (out / "first_plan_forces.svg").write_text(run_figures(load_run(run_file))["forces"])
+    hypotheses(out / "theory_hypotheses.png")
+    bending(out / "theory_bending.png")
+    reach(out / "theory_servo.png")
+
+
+def held(plan_file: str, path: Path) -> None:
+    """The grasp of the first plan."""
+    plan = load_plan(plan_file)
+    assert plan.best is not None
+    surface = ObjectSurface(plan.task.body.mesh, plan.best)
+    moment = surface.timeline.at(float(surface.timeline.times[0]))
+    look = replace(CLOSE, arm=False, hand_opacity=0.45)
+    picture = draw_moment(plan.task, surface, moment, look=look, width=640, height=420, distance=0.62)
+    _save(_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path)
+
+
+def hypotheses(path: Path) -> None:
+    """Where the palm would stand and look, for 150 hypotheses of a gripper around a ring; two of them as open hands."""
+    assembly = load_assembly(None, "parallel_gripper")
+    ring = make_shape("torus", major=0.035, minor=0.015)
+    made = make_hypotheses(ring, assembly, limit=150, seed=3)
+    items = [Drawable(ring, (0.85, 0.42, 0.16), gloss=0.15)]
+    for hypothesis in made:
+        T = hypothesis.T_object_palm
+        items.append(arrow(T.translation, 0.02 * T.rotation[:, 2], radius=0.0011, colour=(0.2, 0.4, 0.7)))
+    robot, q = assembly.robot, assembly.q_home
+    for hypothesis in made[5:7]:
+        T = hypothesis.T_object_palm * robot.pose(PALM_FRAME, q).inverse()
+        items += [replace(item, mesh=item.mesh.transformed(T), opacity=0.3) for item in robot_drawables(robot, q)]
+    picture = render(items, look_at((0.42, -0.5, 0.34), (0.0, 0.0, 0.0)), width=640, height=420)
+    _save(Image.fromarray(picture), path)
+
+
+def bending(path: Path) -> None:
+    """A thin ring pressed across its diameter, drawn six times deeper: it bends as a whole."""
+    ring = make_shape("torus", major=0.035, minor=0.008)
+    thing = PreparedObject.of(ring, young=5e5, poisson=0.45)
+    pad = PadSurface("ball", SphereSurface(0.01))
+    where = [((0.043, 0, 0), (1, 0, 0)), ((-0.043, 0, 0), (-1, 0, 0))]
+    state = press(thing, [pad, pad], where, 0.0015).state
+    moved = deformed_vertices(thing, state) - thing.mesh.vertices
+    size = np.linalg.norm(moved, axis=1)
+    bent = Mesh(thing.mesh.vertices + 6.0 * moved, thing.mesh.faces)
+    items = [
+        Drawable(thing.mesh, (0.6, 0.6, 0.62), opacity=0.18),
+        Drawable(bent, scale_colours(size / size.max()), gloss=0.1),
+    ]
+    for (x, _, _), _ in where:
+        direction = np.array([-np.sign(x) * 0.03, 0.0, 0.0])
+        items.append(arrow(np.array([x, 0, 0]) - 1.35 * direction, direction, radius=0.0016, colour=(0.8, 0.15, 0.12)))
+    picture = render(items, look_at((0.0, -0.14, 0.3), (0.0, 0.0, 0.0)), width=640, height=420)
+    _save(Image.fromarray(picture), path)
+
+
+def reach(path: Path) -> None:
+    """Arm and three fingers as one mechanism: the tips go round half a circle; four moments of the servo's way."""
+    assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
+    assert assembly.hand is not None
+    robot, q, dt = assembly.robot, assembly.q_home, 0.005
+    T = robot.pose(PALM_FRAME, q)
+    circle = Circle(T, centre=T.translation - [0.3, 0.0, 0.0], axis=[0, 0, 1], period=8.0)
+    tips = [tip_frame(finger.name) for finger in assembly.hand.fingers]
+    held = [Hold(T.actInv(robot.pose(tip, q))) for tip in tips]
+    servo = Servo(robot, [(FrameTask(t), Carried(h, circle)) for t, h in zip(tips, held, strict=True)], dt=dt)
+    items, trail = [], []
+    shown = {0: 0.16, 266: 0.22, 533: 0.3, 800: 1.0}
+    for i in range(801):
+        if i in shown:
+            items += [replace(item, opacity=shown[i]) for item in robot_drawables(robot, q)]
+        if i % 12 == 0:
+            trail += [robot.pose(tip, q).translation.copy() for tip in tips]
+        q = q + servo.step(q, i * dt) * dt
+    items += [ball(place, radius=0.006, colour=(0.8, 0.15, 0.12)) for place in trail]
+    picture = render(items, look_at((3.2, -2.4, 2.1), (0.45, 0.05, 0.8)), width=640, height=420)
+    _save(Image.fromarray(picture), path)
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    image.save(path, optimize=True)
+    assert path.stat().st_size < LARGEST, (path, path.stat().st_size)
+    print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
