@@ -26,7 +26,7 @@ import numpy as np
 from record import about, write
 
 from pliant.contact import PreparedObject
-from pliant.files import save_plan, shipped_task, shipped_tasks
+from pliant.files import load_plan, save_plan, shipped_task, shipped_tasks
 from pliant.objects import make_shape
 from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
@@ -194,6 +194,7 @@ def main() -> None:
     parser.add_argument("--scaling", action="store_true", help="CPU time over hypotheses and mesh size")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--save", type=Path, help="folder for the plans")
+    parser.add_argument("--load", type=Path, help="folder with plans of these tasks, instead of making them")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/planner.json"))
     chosen = parser.parse_args()
     began = time.monotonic()
@@ -202,6 +203,9 @@ def main() -> None:
     record: dict[str, Any] = {**about("pin", "clarabel", "numba"), "tasks": {}}
     plans = []
     for name in names:
+        if chosen.load is not None:
+            plans.append(load_plan(chosen.load / f"{name}.plan"))
+            continue
         found, record["tasks"][name] = one(shipped_task(name), chosen.jobs)
         plans.append(found)
         if chosen.save is not None:
