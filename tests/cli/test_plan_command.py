@@ -51,6 +51,14 @@ def test_a_plan_is_found_written_and_described(tmp_path, capsys):
     assert run(["check", str(out)]) == 0
 
 
+def test_the_table_for_people_says_its_units(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    assert run(["plan", str(task(tmp_path)), "--out", str(tmp_path / "ball.plan"), "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    for unit in ("[N]", "[kPa]", "[rad]", "[s]"):
+        assert unit in shown
+
+
 def test_no_plan_is_an_honest_no_with_advice(tmp_path, capsys):
     out = tmp_path / "none.plan"
     assert run(["plan", str(task(tmp_path, force=0.3)), "--out", str(out), "--jobs", "1", "--json"]) == 1

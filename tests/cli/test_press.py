@@ -36,6 +36,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLIANT_CACHE", str(tmp_path))
 
 
+def test_the_table_for_people_says_its_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Square brackets are also the markup of the library that draws the table: unless told, it eats them."""
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = CliRunner().invoke(app, [*RUN, *PLACES], catch_exceptions=False).stdout
+    for unit in ("[N]", "[mm]", "[kPa]"):
+        assert unit in shown
+
+
 def test_json_has_exactly_the_promised_keys_and_hertz_forces() -> None:
     result = CliRunner().invoke(app, [*RUN, *PLACES, "--json"], catch_exceptions=False)
     assert result.exit_code == 0

@@ -11,7 +11,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 # Pages whose blocks build on each other, in reading order: one folder, as a reader would work through them.
-WALKED = ("first_plan.md", "reading_a_plan.md", "own_arm.md", "hardware.md")
+WALKED = ("first_plan.md", "own_object.md", "own_arm.md", "reading_a_plan.md", "execution.md", "hardware.md")
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"\A(?:# |<!-- )([\w./-]+\.(?:py|yaml|urdf))(?: -->)?\n")

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from doc_blocks import DOCS, ROOT, WALKED, Block, blocks_of
 
 from pliant.cli import run
 
+PORT = "47001"
+"""The port that the pages use. Tests of another checkout may run on this machine, so the reader takes a free one."""
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -32,13 +35,14 @@ class Reader:
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.running: list[subprocess.Popen[str]] = []
+        self.port = _free_port()
 
     def work_through(self, page: Path) -> None:
         printed = ""
         for block in blocks_of(page):
             where = f"{page.name} line {block.line}"
             if block.file is not None:
-                (self.folder / block.file).write_text(block.text)
+                (self.folder / block.file).write_text(block.text.replace(PORT, self.port))
             elif block.language == "python":
                 with _captured() as out:
                     exec(compile(block.text, where, "exec"), self.names)
@@ -70,7 +74,8 @@ class Reader:
         assert words[0] == "python"
         self.end_background()
         script = str(ROOT / words[1])
-        program = subprocess.Popen([sys.executable, script, *words[2:]], stdout=subprocess.PIPE, text=True)
+        arguments = [sys.executable, script, *words[2:], "--port", self.port]
+        program = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
         self.running.append(program)
         assert program.stdout is not None
         _compare(expected, program.stdout.readline(), script)
@@ -80,6 +85,12 @@ class Reader:
             program = self.running.pop()
             program.kill()
             program.communicate()
+
+
+def _free_port() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -116,3 +127,15 @@ def test_the_pages_do_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyP
         reader.end_background()
         for module in ("udp_hand",):
             sys.modules.pop(module, None)
+
+
+def test_numbers_may_differ_and_words_may_not() -> None:
+    _compare("held\nforce 1.2 N", "held\nforce 3.4e-5 N\nmore", "here")
+    with pytest.raises(AssertionError, match="not printed"):
+        _compare("held\nforce 1.2 N", "dropped\nforce 1.2 N", "here")
+
+
+def test_an_exit_code_that_the_page_does_not_show_is_caught(tmp_path: Path) -> None:
+    block = Block("console", "$ pliant check nowhere.yaml\n", 1, None)
+    with pytest.raises(AssertionError, match=r"page: pliant check nowhere\.yaml"):
+        Reader(tmp_path)._type(block, "page")

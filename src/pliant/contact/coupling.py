@@ -3,9 +3,8 @@
     h_AB = b_A . C b_B  (A != B),      h_AA = b_A . C b_A - (what L already contains of it).
 
 b_A is a unit force along -n_A, spread as sqrt(1 - r^2 / rho^2). What the finite elements see of it is its projection on
-piecewise linear tractions; the half-space part taken out is that of the projected traction, not of the ideal one,
-so that
-the coarseness of the elements cancels instead of ending up in the answer.
+piecewise linear tractions; the half-space part taken out is that of the projected traction, not of the ideal one, so
+that the coarseness of the elements cancels instead of ending up in the answer.
 """
 
 from __future__ import annotations
@@ -157,8 +156,7 @@ def resolve(
     """Give every cell of a contact's grid its own place on the body.
 
     The response to what the elements can show of the cell forces is theirs, W C W^T; the rest is rougher than an
-    element
-    and meets the half-space's kernel, projected. The sum is positive definite by construction.
+    element and meets the half-space's kernel, projected. The sum is positive definite by construction.
 
     Args:
         half, count, cells: the contact's grid.

@@ -24,11 +24,9 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
     """Displacement of every vertex of the object's mesh, in the object's frame, rigid motion left out [m].
 
     The finite elements give the body's share, ``u = C sum_A F_A b_A``; under and around small contacts the half-space
-    adds what they are too coarse to show; of a vessel it is the wall's own dent, and the vertices stand for the
-    middle of
-    the wall. The half-space model alone adds up Boussinesq's solutions, and moves
-    what lies
-    far away so that the volume is kept.
+    adds what they are too coarse to show; of a vessel it is the wall's own dent, and the vertices stand for the middle
+    of the wall. The half-space model alone adds up Boussinesq's solutions, and moves what lies far away so that the
+    volume is kept.
 
     Raises:
         OptionError: the object's surface is no mesh.
@@ -95,9 +93,8 @@ def deformed_vertices(thing: PreparedObject, state: ContactState) -> Floats:
 def volume_change(thing: PreparedObject, state: ContactState) -> float:
     """Relative change of the object's volume under its contact forces.
 
-    Exact for a linear elastic body in balance, without knowing its displacement (Betti, with a uniform dilatation
-    as the
-    other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k. Of a vessel, the change of what it holds: dV = f . C g.
+    Exact for a linear elastic body in balance, without knowing its displacement (Betti, with a uniform dilatation as
+    the other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k. Of a vessel, the change of what it holds: dV = f . C g.
     """
     if not isinstance(thing.surface, MeshSurface):
         return 0.0

@@ -1,10 +1,8 @@
 """Where a pad and an object overlap.   (SPEC 6.1)
 
-Broad phase: oriented boxes, and of each body only the surface inside the other's box. Narrow phase: surface points
-of each
-against the signed distance of the other; from every promising point the deepest place of the *smooth* surfaces
-nearby is
-sought, so that neither the triangulation nor the spacing of the points decides what is found.
+Broad phase: oriented boxes, and of each body only the surface inside the other's box. Narrow phase: surface points of
+each against the signed distance of the other; from every promising point the deepest place of the *smooth* surfaces
+nearby is sought, so that neither the triangulation nor the spacing of the points decides what is found.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Heights of smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
 
 A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
-surface
-faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
+surface faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
 
 Everything here is compiled and called from compiled code only; ``measure`` and ``deepest`` are the doors for Python.
 """

@@ -44,8 +44,7 @@ def love_table(count: int, dx: float, dy: float) -> Floats:
     """``compiled_love_table`` for callers in Python.
 
     One compiled function must not be called both from Python and from other compiled functions once it comes from
-    numba's
-    cache: the returned array then loses its type.
+    numba's cache: the returned array then loses its type.
     """
     return compiled_love_table(count, dx, dy)
 
@@ -65,12 +64,10 @@ def love_matrix(
     """Compliance between cells of a grid whose forces act along the tilted normals of the interface, written to
     ``out``.
 
-    Pressure acts along m = (-s, 1), s the slope of the interface, and closes the gap along m as well:  A_ij = m_i
-    . G_ij m_j
-    with the half-space's full Green tensor (Boussinesq, Cerruti). For s = 0 this is Love's kernel. The terms of first
-    order move the surface sideways under pressure (proportional to 1 - 2 nu), those of second order are the
-    outward pull
-    of the tilted pressure; SPEC 6.2 wants both or none.
+    Pressure acts along m = (-s, 1), s the slope of the interface, and closes the gap along m as well:  A_ij = m_i .
+    G_ij m_j with the half-space's full Green tensor (Boussinesq, Cerruti). For s = 0 this is Love's kernel. The terms
+    of first order move the surface sideways under pressure (proportional to 1 - 2 nu), those of second order are the
+    outward pull of the tilted pressure; SPEC 6.2 wants both or none.
 
     Args:
         table: ``love_table`` of the grid.
@@ -151,9 +148,8 @@ def solve_pressures(
 ) -> Pressures:
     """f >= 0, w = C f - pen - Q m >= 0, f . w = 0, P^T f + S m = load.   (SPEC 6.2, several contacts are one problem)
 
-    Primal-dual active set with Cholesky; the rigid motions m enter by their Schur complement. Falls back to one
-    change at
-    a time if the sets cycle, and to a shifted matrix (``exact`` false) if C is not positive definite.
+    Primal-dual active set with Cholesky; the rigid motions m enter by their Schur complement. Falls back to one change
+    at a time if the sets cycle, and to a shifted matrix (``exact`` false) if C is not positive definite.
 
     Args:
         compliance: C, n x n [m/N].

@@ -180,9 +180,8 @@ def likely_cells(patches: list[Patch], problem: Problem, *, known: bool) -> NDAr
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
     """h_AB between the patches [m/N]; zero for a half-space.   (SPEC 6.2, H)
 
-    The elements cannot carry footprints smaller than about their edge. What they add to the half-space varies
-    slowly, so
-    its dependence on the footprint is quadratic at first, and from two footprints the value at the true contact
+    The elements cannot carry footprints smaller than about their edge. What they add to the half-space varies slowly,
+    so its dependence on the footprint is quadratic at first, and from two footprints the value at the true contact
     radius follows.
     """
     body = thing.body

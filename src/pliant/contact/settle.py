@@ -1,9 +1,8 @@
 """The held object finds the pose in which contact forces, friction and weight balance.   (SPEC 8.3)
 
 Normal forces come from the same complementarity problem as in ``solve``; in the tangent plane every contact is a spring
-(``1/K_t = (2 - nu) / (8 G a) + h_tt``, and ``16 G a^3 / 3`` against turning) up to Coulomb's limit, beyond which
-it slides with
-friction that goes with the pressure. All six rigid motions of the object are unknowns.
+(``1/K_t = (2 - nu) / (8 G a) + h_tt``, and ``16 G a^3 / 3`` against turning) up to Coulomb's limit, beyond which it
+slides with friction that goes with the pressure. All six rigid motions of the object are unknowns.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Surface compliance of a free elastic body by quadratic finite elements.   (SPEC 6.2, C)
 
-Tractions on the surface are piecewise linear between the corner nodes, displacements are observed as their
-projection on
-the same functions, so that loads and observations are dual:  C = M^-1 Psi^T K^+ Psi M^-1,  with M the surface mass
-matrix of
-the hat functions, Psi the quadratic element's consistent loads of hat-shaped tractions, and K^+ the stiffness
-inverse of
-the free body: loads and displacements are projected off the six rigid motions with the (lumped) mass.
+Tractions on the surface are piecewise linear between the corner nodes, displacements are observed as their projection
+on the same functions, so that loads and observations are dual:  C = M^-1 Psi^T K^+ Psi M^-1,  with M the surface mass
+matrix of the hat functions, Psi the quadratic element's consistent loads of hat-shaped tractions, and K^+ the stiffness
+inverse of the free body: loads and displacements are projected off the six rigid motions with the (lumped) mass.
 """
 
 from __future__ import annotations
