@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
+from pliant.planner.sweep import sweeps_clear
 from pliant.servo import Clearance, JointLimits, plan_joint_path
 
 __all__ = ["SmoothMotion", "Way", "approach_path", "free_along", "lift_path", "path_length", "smooth_motion"]
@@ -24,6 +25,8 @@ STANDOFF = (0.12, 0.06)
 """Distances from which the open hand comes straight to the object [m]."""
 CHECK = 0.04
 """Largest joint change between two collision checks [rad, m]."""
+SEEDS = 3
+"""Sampled paths for each way to the object: one that brushes something between two checks is no path."""
 LIFT_STEP = 0.01
 """[m]"""
 DENSE = 0.02
@@ -67,15 +70,17 @@ def approach_path(setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3) -
         if _free(first, blocked):
             candidates.append(Way(first, last))
             break
-    if candidates:
-        return min(candidates, key=lambda way: path_length(setting, way.points))
+    for way in sorted(candidates, key=lambda way: path_length(setting, way.points)):
+        if sweeps_clear(way.points, world):
+            return way
     everything = np.arange(setting.robot.dof)
-    for last in [*near, q_pregrasp[None]]:
-        sampled = plan_joint_path(
-            start, last[0], blocked, setting.limits, joints=everything, step=CHECK, nodes=1500, seed=0
-        )
-        if sampled is not None:
-            return Way(sampled, last)
+    for seed in range(SEEDS):
+        for last in [*near, q_pregrasp[None]]:
+            sampled = plan_joint_path(
+                start, last[0], blocked, setting.limits, joints=everything, step=CHECK, nodes=1500, seed=seed
+            )
+            if sampled is not None and sweeps_clear((way := Way(sampled, last)).points, world):
+                return way
     return Failure("no free way to the object", 0.0, "", "three ways were tried")
 
 
