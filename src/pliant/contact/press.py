@@ -85,9 +85,11 @@ def _pressed(
     assert isinstance(thing.surface, MeshSurface)
     where = f"contact {number + 1}"
     p = np.asarray(point, dtype=np.float64).reshape(3)
-    touch, normals, _ = thing.surface.smooth.project(p[None])
     size = thing.surface.size
-    if not np.isfinite(p).all() or np.linalg.norm(touch[0] - p) > 0.1 * size:
+    if not np.abs(p).max() < 1e6:  # also what is not a number
+        raise OptionError(where, Problem("", f"{p.tolist()} is no place near the object", "metres"))
+    touch, normals, _ = thing.surface.smooth.project(p[None])
+    if np.linalg.norm(touch[0] - p) > 0.1 * size:
         far = np.linalg.norm(touch[0] - p)
         raise OptionError(
             where,

@@ -130,8 +130,10 @@ class ZipParts:
             what = f"is missing from the {self.kind.thing} file"
             raise self.kind.error(self.source, Problem(name, what, "it may have been cut or edited"))
         try:
+            size = self._members[name].file_size
             with self._zip.open(self._members[name]) as member:
-                return member.read()
+                # With a number: without one, all that is packed is unpacked at once, whatever size was announced.
+                return member.read(size + 1)
         except BROKEN as bad:
             raise self.damaged(name, bad) from None
 
