@@ -25,7 +25,7 @@ import hypothesis
 import yaml
 from hypothesis import strategies as st
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 
 EXAMPLES = int(os.environ.get("PLIANT_FUZZ_EXAMPLES", "0"))
 CPU_LIMIT = 20.0

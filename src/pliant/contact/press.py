@@ -64,6 +64,10 @@ def press(
     """
     if not (np.isfinite(depth) and depth > 0.0):
         raise OptionError("depth", f"{depth!r} m; must be positive")
+    assert isinstance(thing.surface, MeshSurface)
+    if depth > thing.surface.size:
+        allowed = f"less than the object's size, {thing.surface.size * 1e3:.3g} mm; metres?"
+        raise OptionError("depth", Problem("", f"{depth:.4g} m", allowed))
     if len(pads) != len(contacts):
         raise OptionError("contacts", f"{len(contacts)} contacts but {len(pads)} pads")
     poses = [

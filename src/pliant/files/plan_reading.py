@@ -36,6 +36,8 @@ from pliant.planner import (
 
 __all__ = ["build_plan"]
 
+MOST_TASK = 4_000_000
+"""Bytes of the task's text, as in a file of its own."""
 LARGEST_SCENE = 200.0
 """Of an obstacle [m]: what a task may say, and room for its place."""
 
@@ -92,7 +94,7 @@ class _Reader:
             options=entry.options,
             name=entry.name,
             notes=entry.notes,
-            source=self.archive.text("task.yaml"),
+            source=self.archive.text("task.yaml", MOST_TASK),
         )
 
     def mesh(self, entry: MeshEntry) -> Mesh:

@@ -80,6 +80,8 @@ def _parse(archive: ZipParts, source: str) -> RunLog:
     table: dict[str, NDArray[Any]] = {name: _array(archive, f"table/{name}.npy", source) for name in quantities}
     if "time" not in table or "phase" not in table:
         raise DocumentError(source, Problem(DOCUMENT, "no time or no phase in it", "write it again"))
+    if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
+        raise DocumentError(source, Problem("table/time", "is no list of times", "write it again"))
     rows = len(table["time"])
     sizes = {"q": len(joints), "torque": len(joints), "force": len(contacts), "point": len(contacts)}
     for name, values in table.items():
