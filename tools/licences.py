@@ -19,7 +19,8 @@ from packaging.requirements import Requirement
 
 ALLOWED = re.compile(
     r"\b(?:MIT|MIT-0|MIT-CMU|BSD|0BSD|BSD-[0-4]-Clause|Apache|PSF|Python Software Foundation|ISC|ISCL|Zlib|HPND|"
-    r"Unlicense|Public Domain|CC0|MPL|Mozilla Public License|LGPL|GNU Lesser|LLVM-exception|NCSA|BSL-1\.0|Boost|Qhull)\b",
+    r"Unlicense|Public Domain|CC0|MPL|Mozilla Public License|LGPL|GNU Lesser|LLVM-exception|NCSA|BSL-1\.0|Boost|"
+    r"Qhull)\b",
     re.IGNORECASE,
 )
 """Permissive licences, and copyleft that ends at the borders of the library (MPL, LGPL)."""
