@@ -82,7 +82,7 @@ Vector = tuple[float, float, float]
 Reals3 = tuple[Real, Real, Real]
 Bounded = Annotated[float, Field(ge=-1e9, le=1e9)]
 """A length or a factor, no larger than in a URDF."""
-Row = tuple[Bounded, Bounded, Bounded, Bounded]
+Row = tuple[float, float, float, Bounded]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
