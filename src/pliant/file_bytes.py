@@ -6,13 +6,19 @@ Writing them so that they appear whole or not at all.
 from __future__ import annotations
 
 import contextlib
+import glob
+import hashlib
 import os
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
 from pliant.errors import InputError, Problem, closest
 
 __all__ = ["read_bytes", "write_bytes"]
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+"""Of this machine, short: whether a process lives can only be told of its own."""
 
 
 def read_bytes(
@@ -50,11 +56,12 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
     """Write a file, its folder made if need be; under its name it is complete or it is not there.
 
     The bytes go to a file beside it and reach the disk before the name changes hands, so a killed process or a power
-    failure leaves what was there before.
+    failure leaves what was there before. What a killed one had begun is removed by the next that writes there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.partial")
+    partial = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leavings(path)
         with partial.open("xb") as file:
             file.write(data)
             file.flush()
@@ -65,6 +72,17 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
     finally:
         with contextlib.suppress(OSError, ValueError):
             partial.unlink(missing_ok=True)
+
+
+def _remove_leavings(path: Path) -> None:
+    """Unfinished files for this name, of processes of this machine that are no more."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}.*.partial"):
+        with contextlib.suppress(OSError, ValueError):
+            number = int(left.name.split(".")[-3])
+            try:
+                os.kill(number, 0)
+            except ProcessLookupError:
+                left.unlink()
 
 
 def _missing(path: Path, suffixes: Sequence[str]) -> Problem:

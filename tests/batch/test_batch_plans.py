@@ -17,7 +17,7 @@ from pliant.batch import find_work
 from pliant.batch.planning import COLUMNS, plan_rows
 from pliant.batch.questions import plan_items, question_task
 from pliant.batch.store import Store, write_rows
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.errors import InputError, OptionError
 from pliant.files import load_plan
 from pliant.objects import make_shape, write_mesh

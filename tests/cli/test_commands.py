@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.objects import make_shape, write_mesh
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.robot import load_hand
 from pliant.robot.catalogue import SHIPPED
 

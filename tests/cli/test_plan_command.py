@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.files import load_plan
 
 pytestmark = pytest.mark.slow

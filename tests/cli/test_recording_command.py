@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 
 
 def test_recording_prints_one_json_object_and_draws_the_pads(

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from made_plans import GRAVITY, ball_plan
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.errors import InputError, OptionError, PlanError
 from pliant.files import save_plan
 from pliant.files.export import ExportOptions, export_file, export_plan

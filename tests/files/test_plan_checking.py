@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest import CaptureFixture
 
 from made_plans import ball_plan
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.control import Event, RunPhase, RunRecorder
 from pliant.files import check_file, save_plan, save_run
 

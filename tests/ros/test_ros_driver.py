@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.control import Driver
 from pliant.errors import OptionError
 from pliant.robot import load_assembly

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
 from pliant.viewer import Session, Viewer

@@ -14,7 +14,7 @@ from browser_eye import Eye
 from made_plan import without_grasp
 from PIL import Image
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 from pliant.control import RunRecorder
 from pliant.files import save_plan, save_run
 from pliant.planner import Plan

@@ -73,6 +73,8 @@ class Store:
     def commit(self, name: str, made: Path) -> None:
         """Make an item finished: ``made`` holds ``rows.parquet`` and the folder ``files``."""
         kept, home = made / "files", self.files / name
+        # The mark of an earlier time goes first: while its files are exchanged the item is not finished.
+        (self.rows / f"{name}.parquet").unlink(missing_ok=True)
         if home.exists():  # of an attempt that did not live to its mark
             shutil.rmtree(home)
         if kept.is_dir() and any(kept.iterdir()):

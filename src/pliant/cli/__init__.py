@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
             if isinstance(stream, io.TextIOWrapper):
                 # A terminal that cannot show a letter shows a question mark instead of ending the program.
                 stream.reconfigure(errors="replace")
-        code = run(sys.argv[1:] if arguments is None else arguments)
+        code = run_command(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = 130
@@ -57,8 +57,11 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def run(arguments: list[str]) -> int:
-    """Run the command line; the exit code."""
+def run_command(arguments: list[str]) -> int:
+    """Run the command line; the exit code.
+
+    Not called ``run``: that is the module of the command of this name, once it has been imported.
+    """
     import typer
 
     from pliant.cli.answers import EXIT_BROKEN, EXIT_OURS, emit, error_answer

@@ -39,7 +39,7 @@ def servo(
     """
     from pliant.cli.answers import emit, progress
     from pliant.cli.robot_argument import choose_robot
-    from pliant.errors import DocumentError, OptionError, Problem, unknown_name
+    from pliant.errors import OptionError, Problem, unknown_name
 
     chosen = choose_robot(robot, package_dir)
     with progress("compiling and reading (slow the first time only)"):
@@ -54,10 +54,7 @@ def servo(
     with progress(f"tracking {job.duration:g} s", 1.0) as show:
         array = job.run(solver=solver, limits=limits, tolerance=tolerance, progress=show)
     file = out if out is not None else Path(f"{path.stem}.points.csv")
-    try:
-        write_points(array, chosen.robot, file)
-    except OSError as bad:
-        raise DocumentError(str(file), f"cannot be written: {bad.strerror}") from None
+    write_points(array, chosen.robot, file)
     short = array.shortfall
     answer: dict[str, Any] = {
         "status": array.status.value,

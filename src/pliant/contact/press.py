@@ -64,6 +64,10 @@ def press(
     """
     if not (np.isfinite(depth) and depth > 0.0):
         raise OptionError("depth", f"{depth!r} m; must be positive")
+    assert isinstance(thing.surface, MeshSurface)
+    if depth > thing.surface.size:
+        allowed = f"less than the object's size, {thing.surface.size * 1e3:.3g} mm; metres?"
+        raise OptionError("depth", Problem("", f"{depth:.4g} m", allowed))
     if len(pads) != len(contacts):
         raise OptionError("contacts", f"{len(contacts)} contacts but {len(pads)} pads")
     poses = [
@@ -85,9 +89,11 @@ def _pressed(
     assert isinstance(thing.surface, MeshSurface)
     where = f"contact {number + 1}"
     p = np.asarray(point, dtype=np.float64).reshape(3)
-    touch, normals, _ = thing.surface.smooth.project(p[None])
     size = thing.surface.size
-    if not np.isfinite(p).all() or np.linalg.norm(touch[0] - p) > 0.1 * size:
+    if not np.abs(p).max() < 1e6:  # also what is not a number
+        raise OptionError(where, Problem("", f"{p.tolist()} is no place near the object", "metres"))
+    touch, normals, _ = thing.surface.smooth.project(p[None])
+    if np.linalg.norm(touch[0] - p) > 0.1 * size:
         far = np.linalg.norm(touch[0] - p)
         raise OptionError(
             where,

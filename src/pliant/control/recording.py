@@ -7,8 +7,11 @@ the layout, row by row.
 
 from __future__ import annotations
 
+import io
 import re
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.errors import Problem, RecordingError
+from pliant.file_bytes import read_bytes
+from pliant.plain_arrays import array_from_bytes
 
 __all__ = ["SDH2_RECORDING", "RecordedGrasp", "Recording", "RecordingLayout", "read_recording"]
 
 MAX_BYTES = 500_000_000
+MAX_ARRAYS = 4000
 Floats = NDArray[np.float64]
 
 
@@ -124,23 +130,29 @@ def read_recording(path: str | Path, *, layout: RecordingLayout = SDH2_RECORDING
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
+    source = str(path)
+    data = read_bytes(path, most=MAX_BYTES, kind="a recording", error=RecordingError, suffixes=(".npz",))
     try:
-        if path.is_dir():
-            raise RecordingError(str(path), "is a folder; expected a recording (.npz)")
-        if path.stat().st_size > MAX_BYTES:
-            raise RecordingError(str(path), f"has more than {MAX_BYTES / 1e6:.0f} MB; is it a recording?")
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(item.file_size for item in archive.infolist())
-        if unpacked > MAX_BYTES:
-            raise RecordingError(str(path), f"would unpack to {unpacked / 1e6:.0f} MB; is it a recording?")
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise RecordingError(str(path), "no such file") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError) as bad:
-        raise RecordingError(str(path), f"is not a NumPy .npz archive of plain arrays ({bad})") from None
-    except OSError as bad:
-        raise RecordingError(str(path), f"cannot be read: {bad.strerror or bad}") from None
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            unpacked = sum(member.file_size for member in members)
+            if unpacked > MAX_BYTES or len(members) > MAX_ARRAYS:
+                what = f"would unpack to {len(members)} arrays of {unpacked / 1e6:.0f} MB"
+                raise RecordingError(source, Problem("", what, f"at most {MAX_ARRAYS} and {MAX_BYTES / 1e6:.0f} MB"))
+            return {m.filename.removesuffix(".npy"): array_from_bytes(_part(archive, m)) for m in members}
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError) as bad:
+        # RuntimeError: encrypted, or packed in a way that is not known here.
+        raise RecordingError(source, f"is not a NumPy .npz archive of plain arrays ({_reason(bad)})") from None
+
+
+def _part(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    # With a number: without one, all that is packed is unpacked at once, whatever size was announced.
+    with archive.open(member) as part:
+        return part.read(member.file_size + 1)
+
+
+def _reason(bad: Exception) -> str:
+    return (str(bad).splitlines() or [type(bad).__name__])[0][:100]
 
 
 def _grasp(

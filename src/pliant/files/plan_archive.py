@@ -5,9 +5,7 @@ Arrays are plain numbers of known kinds; everything else is said in `pliant.file
 
 from __future__ import annotations
 
-import ast
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from pliant.errors import PlanError, Problem
 from pliant.file_bytes import read_bytes
 from pliant.files.zip_parts import BROKEN, PartsKind, ZipParts, array_bytes, pack
+from pliant.plain_arrays import array_header
 
 __all__ = ["Archive", "array_bytes", "pack"]
 
@@ -43,7 +42,7 @@ class Archive(ZipParts):
         where = f"arrays/{name}.npy"
         data = self.bytes(where)
         try:
-            found, got, start = _npy_header(data)
+            found, got, start = array_header(data)
         except BROKEN as bad:
             raise self.damaged(where, bad) from None
         problem = None
@@ -63,19 +62,3 @@ class Archive(ZipParts):
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             raise PlanError(self.source, Problem(where, f"the value at {place} is {array[place]}", "finite numbers"))
         return array
-
-
-def _npy_header(data: bytes) -> tuple[str, tuple[int, ...], int]:
-    """Kind, shape and the offset of the numbers of a .npy file of version 1.0; ValueError for anything else."""
-    if data[:8] != b"\x93NUMPY\x01\x00":
-        raise ValueError("not a .npy file of version 1.0")
-    (length,) = struct.unpack("<H", data[8:10])
-    header = ast.literal_eval(data[10 : 10 + length].decode("latin1").strip())
-    if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
-        raise ValueError("its header is not that of an array")
-    descr, shape = header["descr"], header["shape"]
-    if header["fortran_order"] is not False or not isinstance(descr, str) or not isinstance(shape, tuple):
-        raise ValueError("its header is not that of a plain array in C order")
-    if len(shape) > 4 or not all(type(n) is int and 0 <= n < 2**40 for n in shape):
-        raise ValueError(f"its shape is {str(shape)[:60]}")
-    return descr, shape, 10 + length

@@ -21,7 +21,7 @@ from pliant.files.plan_schema import (
     TrajectoryEntry,
     to_se3,
 )
-from pliant.objects import Body, Mesh
+from pliant.objects import Body, Mesh, check_size, mesh_volume
 from pliant.planner import (
     HeldState,
     Hypothesis,
@@ -35,6 +35,11 @@ from pliant.planner import (
 )
 
 __all__ = ["build_plan"]
+
+MOST_TASK = 4_000_000
+"""Bytes of the task's text, as in a file of its own."""
+LARGEST_SCENE = 200.0
+"""Of an obstacle [m]: what a task may say, and room for its place."""
 
 
 def build_plan(document: PlanDocument, archive: Archive) -> Plan:
@@ -74,25 +79,28 @@ class _Reader:
     def task(self, entry: TaskEntry) -> Task:
         assembly = read_assembly(entry.robot, self.archive)
         thing = entry.object
-        body = Body(
-            self.mesh(thing.mesh), thing.material, thing.dry_mass, thing.liquid, thing.limits, thing.rest_volume
-        )
+        mesh = check_size(self.mesh(thing.mesh))
+        volume = mesh_volume(mesh)
+        if not (volume > 0.0 and abs(volume - thing.rest_volume) <= 1e-6 * volume):
+            self.refuse("task.object.rest_volume", f"is {thing.rest_volume:.6g} m3", f"its mesh has {volume:.6g} m3")
+        body = Body(mesh, thing.material, thing.dry_mass, thing.liquid, thing.limits, thing.rest_volume)
         return Task(
             assembly=assembly,
             q_start=self.joints("task.q_start", entry.q_start, assembly.robot.dof),
             body=body,
             T_world_object=to_se3(entry.object_pose),
-            scene=tuple(self.mesh(mesh) for mesh in entry.scene),
+            scene=tuple(check_size(self.mesh(mesh), smallest=0.0, largest=LARGEST_SCENE) for mesh in entry.scene),
             wish=entry.wish,
             options=entry.options,
             name=entry.name,
             notes=entry.notes,
-            source=self.archive.text("task.yaml"),
+            source=self.archive.text("task.yaml", MOST_TASK),
         )
 
     def mesh(self, entry: MeshEntry) -> Mesh:
         vertices = self.floats(f"{entry.array}_vertices", None, 3)
-        return Mesh(vertices, self.archive.array(f"{entry.array}_faces", "<i8", (None, 3)), entry.name)
+        faces = self.archive.array(f"{entry.array}_faces", "<i8", (None, 3))
+        return Mesh(vertices, faces, entry.name)
 
     def joints(self, where: str, values: tuple[float, ...], dof: int) -> NDArray[np.float64]:
         if len(values) != dof:

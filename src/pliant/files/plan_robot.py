@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from pliant.files.plan_schema import (
     pose_rows,
     to_se3,
 )
-from pliant.objects.cache import cache_folder
+from pliant.objects.cache import cache_folder, trim_files
 from pliant.objects.preflight import FORMATS
 from pliant.robot import (
     Assembly,
@@ -39,6 +41,8 @@ from pliant.robot import (
 __all__ = ["read_assembly", "robot_entry"]
 
 MOST_MESH_BYTES = 200_000_000
+MOST_KEPT = 2_000_000_000
+"""Bytes of mesh files that stay in the cache from plans that were read."""
 KINDS = (*FORMATS, "dae")
 """Mesh files that a robot may come with; a .dae is carried along though only other programs can show it."""
 
@@ -204,7 +208,10 @@ def _unpack_meshes(names: list[str], archive: Archive) -> dict[str, Path]:
         if hashlib.sha256(data).hexdigest() != name.rpartition(".")[0]:
             raise PlanError(archive.source, Problem(where, "its content is not what its name says", "write it again"))
         path = folder / name
-        if not _holds(path, data):
+        if _holds(path, data):
+            with contextlib.suppress(OSError):
+                os.utime(path)  # what is used is kept
+        else:
             try:
                 write_bytes(path, data, error=PlanError)
             except PlanError:
@@ -212,6 +219,8 @@ def _unpack_meshes(names: list[str], archive: Archive) -> dict[str, Path]:
                 path = folder / name
                 write_bytes(path, data, error=PlanError)
         paths[name] = path
+    with contextlib.suppress(OSError):
+        trim_files(cache_folder() / "meshes", MOST_KEPT)
     return paths
 
 

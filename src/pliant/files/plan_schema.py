@@ -75,9 +75,14 @@ Real = Annotated[float, AllowInfNan(True), BeforeValidator(_from_word), PlainSer
 Limit = Annotated[Real, AfterValidator(_is_number)]
 """A bound: may be infinite, not undefined."""
 Text = Annotated[str, Field(max_length=100_000)]
+_PART = r"[^/\\\x00-\x1f]"
+FileName = Annotated[str, Field(max_length=255, pattern=rf"^{_PART}*[^./\\\x00-\x1f]{_PART}*$")]
+"""Becomes the name of a file: one part of a path, and not only dots."""
 Vector = tuple[float, float, float]
 Reals3 = tuple[Real, Real, Real]
-Row = tuple[float, float, float, float]
+Bounded = Annotated[float, Field(ge=-1e9, le=1e9)]
+"""A length or a factor, no larger than in a URDF."""
+Row = tuple[float, float, float, Bounded]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -113,7 +118,7 @@ class ShapeEntry(Document):
     """A shape of a link; ``mesh`` is the name of the file in the archive's folder ``meshes``."""
 
     kind: Literal["mesh", "box", "cylinder", "sphere"]
-    size: Annotated[tuple[float, ...], Field(min_length=1, max_length=3)]
+    size: Annotated[tuple[Bounded, ...], Field(min_length=1, max_length=3)]
     pose: PoseRows
     mesh: Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.[a-z]{2,5}$")] | None = None
     colour: tuple[float, float, float, float] | None = None
@@ -202,7 +207,7 @@ class ObjectEntry(Document):
 class TaskEntry(Document):
     """The question; its file's text is ``task.yaml`` in the archive."""
 
-    name: Text
+    name: FileName
     robot: RobotEntry
     q_start: Joints
     object: ObjectEntry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from pliant.control import Event, PadFrames, RunLog, RunPhase
 from pliant.errors import DocumentError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
-from pliant.files.zip_parts import BROKEN, PartsKind, ZipParts, array_bytes, pack
+from pliant.files.zip_parts import PartsKind, ZipParts, array_bytes, pack
+from pliant.plain_arrays import array_from_bytes
 
 __all__ = ["load_run", "save_run"]
 
@@ -80,6 +80,8 @@ def _parse(archive: ZipParts, source: str) -> RunLog:
     table: dict[str, NDArray[Any]] = {name: _array(archive, f"table/{name}.npy", source) for name in quantities}
     if "time" not in table or "phase" not in table:
         raise DocumentError(source, Problem(DOCUMENT, "no time or no phase in it", "write it again"))
+    if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
+        raise DocumentError(source, Problem("table/time", "is no list of times", "write it again"))
     rows = len(table["time"])
     sizes = {"q": len(joints), "torque": len(joints), "force": len(contacts), "point": len(contacts)}
     for name, values in table.items():
@@ -118,12 +120,9 @@ def _document(archive: ZipParts, source: str) -> dict[str, Any]:
 def _array(archive: ZipParts, name: str, source: str) -> NDArray[Any]:
     data = archive.bytes(name)
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
-    except BROKEN as bad:
-        raise archive.damaged(name, bad) from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
-        raise DocumentError(source, Problem(name, "is no array of numbers", "write it again"))
-    return array
+        return array_from_bytes(data)
+    except ValueError as bad:
+        raise DocumentError(source, Problem(name, f"is no array of numbers: {bad}", "write it again")) from None
 
 
 def _plain(value: Any) -> Any:

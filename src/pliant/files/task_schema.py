@@ -154,7 +154,7 @@ class PlannerFields(Document):
     rolls: Annotated[int, Field(ge=1, le=360)] = 8
     keep: Annotated[int, Field(ge=1, le=1000)] = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: Annotated[int, Field(ge=1, le=1_000_000)] = 4000
+    hypotheses: Annotated[int, Field(ge=1, le=200_000)] = 4000
     margin: Annotated[float, Field(ge=0, le=1)] = 0.05
     speed: Annotated[float, Field(gt=0, le=1)] = 0.5
     move_tolerance: Annotated[float, Field(gt=0, le=0.1)] = 2e-3
@@ -167,6 +167,6 @@ class TaskFile(Document):
 
     robot: RobotFields
     object: ObjectFields
-    scene: tuple[SceneItem, ...] = ()
+    scene: Annotated[tuple[SceneItem, ...], Field(max_length=1000)] = ()
     task: WishFields = WishFields()
     planner: PlannerFields = PlannerFields()

@@ -130,13 +130,19 @@ class ZipParts:
             what = f"is missing from the {self.kind.thing} file"
             raise self.kind.error(self.source, Problem(name, what, "it may have been cut or edited"))
         try:
+            size = self._members[name].file_size
             with self._zip.open(self._members[name]) as member:
-                return member.read()
+                # With a number: without one, all that is packed is unpacked at once, whatever size was announced.
+                return member.read(size + 1)
         except BROKEN as bad:
             raise self.damaged(name, bad) from None
 
-    def text(self, name: str) -> str:
-        """One part as UTF-8 text."""
+    def text(self, name: str, most: int | None = None) -> str:
+        """One part as UTF-8 text, of at most ``most`` bytes (as many as the document if left out)."""
+        allowed = self.kind.most_text if most is None else most
+        if name in self._members and (size := self._members[name].file_size) > allowed:
+            what = f"has {size / 1e6:.1f} MB"
+            raise self.kind.error(self.source, Problem(name, what, f"at most {allowed / 1e6:.0f} MB"))
         try:
             return self.bytes(name).decode()
         except UnicodeDecodeError:

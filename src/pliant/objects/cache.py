@@ -13,13 +13,14 @@ import io
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cache_folder", "load_arrays", "store_arrays"]
+__all__ = ["cache_folder", "load_arrays", "store_arrays", "trim_files"]
 
 _MAGIC = b"pliant-cache-1\n"
 _LIMIT = 4 * 2**30
@@ -80,6 +81,27 @@ def store_arrays(key: str, arrays: Mapping[str, NDArray[np.generic]], *, limit: 
         _trim(folder, limit, keep=folder / f"{key}.bin")
     except OSError:
         return
+
+
+def trim_files(folder: Path, limit: int, *, spare: float = 3600.0) -> None:
+    """Remove the files of a folder used longest ago until it holds at most ``limit`` bytes.
+
+    Args:
+        spare: files used within so many seconds stay, whatever their size: another process may be about to read them.
+    """
+    entries = []
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            entries.append((facts.st_mtime, facts.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    now = time.time()
+    for used, size, path in sorted(entries, key=lambda entry: entry[0]):
+        if total <= limit or now - used < spare:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size
 
 
 def _trim(folder: Path, limit: int, *, keep: Path) -> None:

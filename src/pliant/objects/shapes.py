@@ -299,7 +299,8 @@ def _positive(name: str, **lengths: float) -> None:
         except (TypeError, ValueError):
             fine = False
         if not fine:
-            problems.append(Problem(parameter, f"{value!r}", f"must be a number from {low:g} to {high:g}{unit}"))
+            told = f"{value:g}" if isinstance(value, float) else f"{value!r}"  # a NumPy number shows its type
+            problems.append(Problem(parameter, told, f"must be a number from {low:g} to {high:g}{unit}"))
     if problems:
         raise OptionError(f"shape {name}", problems)
 

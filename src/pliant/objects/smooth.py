@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.errors import OptionError
 from pliant.objects.mesh import Mesh
 
 __all__ = ["CREASE", "SmoothSurface", "blend_weights", "blended", "sectors", "smooth_surface"]
@@ -58,6 +59,8 @@ class SmoothSurface:
             np.ascontiguousarray(points, dtype=np.float64), self.mesh.vertices, self.mesh.faces
         )
         faces = np.asarray(faces, dtype=np.int64).reshape(-1)
+        if (faces < 0).any():  # a square distance beyond all numbers; the kernel would read where nothing is
+            raise OptionError("points", "a point is not finite, or so far away that nothing is nearest to it")
         out, normals = _project(
             np.ascontiguousarray(closest), faces, self.mesh.vertices, self.mesh.faces, self.corners, self.quadrics,
             self.normals, self.sizes,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pliant.errors import MeshError, Problem
+from pliant.file_bytes import write_bytes
 from pliant.objects.mesh import Mesh
 
 __all__ = ["write_mesh"]
@@ -22,12 +22,5 @@ def write_mesh(mesh: Mesh, path: str | Path) -> Path:
             str(path), Problem("", f"cannot write '.{kind}'", f"one of {', '.join('.' + f for f in FORMATS)}")
         )
     data = mesh.to_trimesh().export(file_type=kind)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data if isinstance(data, bytes) else data.encode())
-        partial.replace(path)
-    except OSError as bad:
-        partial.unlink(missing_ok=True)
-        raise MeshError(str(path), f"cannot be written: {bad.strerror}") from None
+    write_bytes(path, data if isinstance(data, bytes) else data.encode(), error=MeshError)
     return path

@@ -30,6 +30,8 @@ __all__ = ["collision_problems"]
 Floats = NDArray[np.float64]
 FAR = 0.1
 """Nothing further apart than this is measured [m]."""
+MOST_LOOKS = 50_000
+"""At distances, along one trajectory; one of ten seconds takes three thousand, one of absurd length never ends."""
 OBJECT = "the object"
 
 
@@ -51,13 +53,22 @@ def collision_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tol
     found: dict[tuple[str, str], float] = {}
     for pair in follower.inside_at_start():
         found.setdefault(pair, 0.0)
-    for time, pair in follower.collisions():
-        found.setdefault(pair, time)
-    problems = [
+    problems = []
+    try:
+        for time, pair in follower.collisions():
+            found.setdefault(pair, time)
+    except _TooLong as stopped:
+        what = f"cannot be followed beyond {float(stopped.args[0]):.3g} s: {MOST_LOOKS} looks at distances did not do"
+        problems.append(Problem(f"{where}.trajectory", what, "shorter and slower motions"))
+    problems += [
         Problem(f"{where}.trajectory", f"'{first}' runs into '{second}' at {time:.3f} s", "they must not touch")
         for (first, second), time in found.items()
     ]
     return problems, follower.smallest
+
+
+class _TooLong(Exception):
+    """The path needs more looks than are allowed; its argument is the time reached."""
 
 
 class _Follower:
@@ -67,7 +78,7 @@ class _Follower:
         self.task, self.allowed = task, allowed
         self.path: Trajectory = grasp.trajectory
         self.robot: Robot = task.assembly.robot
-        self.smallest = np.inf
+        self.smallest, self.looks = np.inf, 0
         self.links = list(_links(self.robot))
         self.scene = [_thing(mesh.name or f"scene[{i}]", mesh) for i, mesh in enumerate(task.scene)]
         self.resting = _thing(OBJECT, task.body.mesh)
@@ -125,6 +136,9 @@ class _Follower:
                 self._safe[key] = safe - speed * (end - time)
                 return None
             time = reach
+            self.looks += 1
+            if self.looks > MOST_LOOKS:
+                raise _TooLong(time)
             distance = self._measure(first, second, time)
             if distance <= 0.0:
                 return time

@@ -151,7 +151,9 @@ def wish_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Toleranc
     goal = lifted.centre_of_mass + axes @ np.array(wish.translation)
     moved = float(np.linalg.norm(end.T_world_object.act(p) - goal))
     turned = float(np.linalg.norm(pin.log3(R.T @ end.T_world_object.rotation)))
-    if moved > allowed.object_place or turned > allowed.object_turn:
+    # The task itself says how near is near enough.
+    near = max(allowed.object_place, task.options.move_tolerance)
+    if moved > near or turned > max(allowed.object_turn, task.options.turn_tolerance):
         what = f"the object ends {1e3 * moved:.3g} mm and {np.degrees(turned):.3g} deg from where it should"
         yield Problem(f"{where}.states[-1].T_world_object", what, "the move of the task")
 

@@ -22,7 +22,7 @@ class Tolerances:
         pressure_sum: cell pressures times areas against the normal force, relative.
         joints: joint limits, and joints of held states against the trajectory [rad, m].
         object_place, object_turn: pose of the object in the trajectory against the held states, and in the end against
-            the wish [m, rad]; the object gives way a little under its weight.
+            the wish, where the task tolerates less [m, rad]; the object gives way a little under its weight.
         resolution: the trajectory is looked at at least this finely where things are close [m].
         resting: things the object is nearer to than this at the beginning carry it [m].
     """

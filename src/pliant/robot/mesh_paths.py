@@ -11,6 +11,11 @@ from pliant.errors import closest
 
 __all__ = ["MeshPaths"]
 
+SUFFIXES = (".stl", ".obj", ".ply", ".off", ".glb", ".gltf", ".dae")
+"""Of mesh files that robots come with: whatever else lies around is never opened, or carried along in a plan."""
+ROBOT_FOLDERS = ("urdf", "urdfs", "robot", "robots", "model", "models", "description", "xacro", "config")
+"""Folders of a package that robot descriptions lie in."""
+
 
 class MeshPaths:
     """Resolves the ``filename`` of a mesh; a path that would leave the allowed folders is refused.
@@ -48,7 +53,7 @@ class MeshPaths:
         roots = [directory / package for directory in self.package_dirs]
         if self.folder is not None:
             roots.append(self.folder / package)
-            roots += [parent for parent in (self.folder, *self.folder.parents) if parent.name == package]
+            roots += [parent for parent in self._own_packages() if parent.name == package]
         for root in roots:
             if root.is_dir():
                 return _existing(root, inner, filename)
@@ -57,6 +62,17 @@ class MeshPaths:
             f"package '{package}' of '{filename}' was not found; looked in {looked}; "
             "name the folder that holds it (package_dirs, or --package-dir)"
         )
+
+    def _own_packages(self) -> list[Path]:
+        """Folders above the file that are the package it lies in.
+
+        Not any folder above: a foreign file would only have to guess the name of somebody's home to look into it. A
+        package says so (package.xml), or has the file directly in it or in one of the folders where packages have it.
+        """
+        assert self.folder is not None
+        marked = [parent for parent in self.folder.parents if (parent / "package.xml").is_file()]
+        usual = [self.folder.parent] if self.folder.name.lower() in ROBOT_FOLDERS else []
+        return [self.folder, *usual, *marked]
 
     def _in_folder(self, name: str, filename: str) -> Path:
         path = Path(name)
@@ -76,6 +92,8 @@ def _existing(root: Path, inner: str, filename: str) -> Path:
     path = (root / inner).resolve()
     if not path.is_relative_to(root.resolve()):
         raise ValueError(f"'{filename}' leads out of {root.name}; mesh files must lie inside it")
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"'{filename}' does not end as a mesh file does; allowed: {', '.join(SUFFIXES)}")
     if not path.is_file():
         near = closest(path.name, [entry.name for entry in path.parent.iterdir()]) if path.parent.is_dir() else []
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.errors import MeshError
-from pliant.objects import Mesh
+from pliant.objects import Mesh, read_mesh
 from pliant.robot import LinkShape
 
 __all__ = ["box", "convex_hull", "cylinder", "link_geometry", "sphere", "triangles"]
@@ -64,10 +64,7 @@ def link_geometry(shape: LinkShape) -> Any:
 
 @lru_cache(maxsize=256)
 def _mesh_hull(path: Path, scale: tuple[float, ...]) -> Any:
-    import trimesh
-
-    loaded = trimesh.load(path, force="mesh", process=False)
-    return convex_hull(np.asarray(loaded.vertices) * np.array(scale), name=str(path))
+    return convex_hull(np.asarray(read_mesh(path).vertices) * np.array(scale), name=str(path))
 
 
 def _surface(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Any:

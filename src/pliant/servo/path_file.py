@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from pliant.documents import Document, read_document
-from pliant.errors import DocumentError, InputError, Problem, unknown_name
+from pliant.errors import DocumentError, InputError, OptionError, Problem, unknown_name
+from pliant.file_bytes import write_bytes
 from pliant.robot import Pose, Robot
 from pliant.servo.path import Carried, Circle, Eased, FigureEight, Hold, Path, PathFunction, Waypoints
 from pliant.servo.point_array import PointArray, Targets, record_points
@@ -204,11 +206,12 @@ def read_path_file(path: str | File, robot: Robot, *, q_home: Array | None = Non
 
 def write_points(array: PointArray, robot: Robot, file: str | File) -> None:
     """Write a point array as CSV: time [s], then the joints [rad, m] in the robot's order."""
-    with File(file).open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow(["time_s", *robot.joint_names])
-        for t, q in zip(array.times, array.q, strict=True):
-            writer.writerow([f"{t:.9g}", *(f"{value:.12g}" for value in q)])
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(["time_s", *robot.joint_names])
+    for t, q in zip(array.times, array.q, strict=True):
+        writer.writerow([f"{t:.9g}", *(f"{value:.12g}" for value in q)])
+    write_bytes(File(file), out.getvalue().encode(), error=OptionError)
 
 
 def _target(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import re
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ __all__ = ["Planning", "Viewer", "server_address", "start_server", "stop_server"
 
 PANEL_WIDTH = 400
 """Of the controls beside the scene [pixels]."""
+LOCAL = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine that nobody else can reach."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -155,7 +159,7 @@ def start_server(host: str, port: int) -> Any:
     # A tab may close while something is being sent to it; that is no news for anybody.
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), _only_own_pages(host):
             server = viser.ViserServer(host=host, port=port or _free_port(host), label="pliant", verbose=False)
     except OSError as bad:
         raise OptionError("view", Problem("port", f"{host}:{port} cannot be used: {bad.strerror or bad}")) from None
@@ -167,6 +171,28 @@ def start_server(host: str, port: int) -> Any:
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(20, 90, 160))
     server.gui.set_panel_label("pliant")
     return server
+
+
+@contextlib.contextmanager
+def _only_own_pages(host: str) -> Iterator[None]:
+    """Connections that a page of another site makes are refused, while the server listens on this machine only.
+
+    A browser lets any page talk to 127.0.0.1 and says where the page came from (Origin); viser does not look at it, so
+    the function with which it starts to listen is told what to allow. Programs that are no browsers say nothing.
+    """
+    import websockets.asyncio.server as library
+
+    if host not in LOCAL:
+        yield
+        return
+    listen = library.serve
+    names = "|".join(re.escape(name) for name in (*LOCAL, "[::1]"))
+    own = [None, re.compile(rf"https?://({names})(:[0-9]+)?")]
+    library.serve = partial(listen, origins=own)  # type: ignore[assignment, misc]
+    try:
+        yield
+    finally:
+        library.serve = listen  # type: ignore[misc]
 
 
 def _free_port(host: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pliant.errors import OptionError
+from pliant.file_bytes import write_bytes
 from pliant.planner import Plan, PlanStatus, Task
 from pliant.viewer.curves import grasp_figures
 from pliant.viewer.felt import felt_image, felt_pressures, largest_of
@@ -77,11 +78,7 @@ def write_report(
     """Write the report; folders are made as needed."""
     path = Path(path)
     text = report_html(plan, measured=measured, progress=progress)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as bad:
-        raise OptionError(str(path), f"the report cannot be written: {bad.strerror or bad}") from None
+    write_bytes(path, text.encode(), error=OptionError)
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pliant.documents import parse_document, parse_mapping
 from pliant.errors import InputError
 from pliant.planner import Plan, Task
 from pliant.robot import shipped_names
@@ -35,7 +35,7 @@ def edited(source: str, changes: dict[tuple[str, ...], Any]) -> dict[str, Any]:
         source: the task file's text.
         changes: new values by path, as ``("object", "material", "young")``.
     """
-    fields: dict[str, Any] = copy.deepcopy(yaml.safe_load(source)) or {}
+    fields = parse_mapping(source, source="task") if source.strip() else {}
     for path, value in changes.items():
         place = fields
         for name in path[:-1]:
@@ -163,13 +163,13 @@ class TaskPanel:
 
     def read(self) -> Task:
         """The task that the page stands for, checked."""
-        from pliant.documents import parse_document
         from pliant.files import TaskFile, task_from_fields
 
         opened = self.session.opened
         assert opened is not None
         path = opened.folder / f"{opened.task.name}.yaml"
-        return task_from_fields(parse_document(yaml.safe_load(self.text()), TaskFile, source=str(path)), path)
+        fields = parse_mapping(self.text(), source=str(path))
+        return task_from_fields(parse_document(fields, TaskFile, source=str(path)), path)
 
     # -- planning ------------------------------------------------------------------------------------------------
 
@@ -284,12 +284,12 @@ _FACTORS = {"young": 1e-3, "pressure": 1e-3, "lift": 1e3}
 
 def _with_defaults(source: str) -> dict[str, Any] | None:
     """All fields of a task file, those that were left out included; None where there is no such file."""
-    from pliant.documents import parse_document
     from pliant.files import TaskFile
 
     try:
-        return parse_document(yaml.safe_load(source), TaskFile, source="task").model_dump(mode="json")
-    except (InputError, yaml.YAMLError):
+        fields = parse_mapping(source, source="task")
+        return parse_document(fields, TaskFile, source="task").model_dump(mode="json")
+    except InputError:
         return None
 
 

@@ -130,6 +130,8 @@ def export_file(
 
 
 def _is_run(source: Path) -> bool:
+    if source.exists() and not source.is_file():
+        return False  # a pipe would be waited for; the reader of plans says what it is
     try:
         with zipfile.ZipFile(source) as archive:
             return "run.json" in archive.namelist()

@@ -11,6 +11,8 @@ from typing import Any
 import yaml
 
 from pliant.documents import make_folder
+from pliant.errors import OptionError
+from pliant.file_bytes import write_bytes
 from pliant.robot.description import Finger, HandDescription, Pad, Preshape
 from pliant.robot.modules import Hand, read_hand
 from pliant.robot.proposal.propose import Guess, Proposal
@@ -26,9 +28,9 @@ def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
     """Write ``hand.yaml``, the URDF and its meshes into a folder of their own; the path of ``hand.yaml``."""
     folder = make_folder(folder)
     urdf = _with_meshes_in(proposal.urdf, folder)
-    (folder / proposal.description.urdf).write_text(urdf.to_xml(), encoding="utf-8")
+    write_bytes(folder / proposal.description.urdf, urdf.to_xml().encode(), error=OptionError)
     path = folder / "hand.yaml"
-    path.write_text(proposal_text(proposal), encoding="utf-8")
+    write_bytes(path, proposal_text(proposal).encode(), error=OptionError)
     return path
 
 
