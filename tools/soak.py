@@ -254,8 +254,8 @@ def main() -> int:
     width = shutil.get_terminal_size().columns
     try:
         with log.open("a") as out:
-            if entries:
-                out.write("\n")  # ends a line that a kill may have cut
+            if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
+                out.write("\n")  # ends a line that a kill has cut
             for number in wanted:
                 if number in entries:
                     continue

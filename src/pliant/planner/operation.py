@@ -30,6 +30,8 @@ LEAST_CALM = 0.02
 """.. and where there is no margin, this part of gravity."""
 SQUEEZING = 0.5
 """Shortest time of the squeeze [s]: forces are felt with a delay."""
+WORTH_RISING = 5e-4
+"""An object that is not to be lifted, but sags by more than this between the pads, is brought back to its place [m]."""
 POINTS = 16
 """Trajectory points of a straight finger motion."""
 
@@ -46,7 +48,7 @@ def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
     q_held = grasp.held.q
     # the object sags a little between the pads when its support is gone: the hand rises by that much more
     sag = max(float(setting.task.T_world_object.translation[2] - grasp.held.state.T_world_object.translation[2]), 0.0)
-    rise = wish.lift + sag if wish.lift > 0.0 else 0.0
+    rise = wish.lift + sag if wish.lift > 0.0 or sag > WORTH_RISING else 0.0
     lift = lift_path(setting, q_held, grasp.T_world_palm, rise)
     if isinstance(lift, Failure):
         return no(Stage.APPROACH, lift)
