@@ -15,8 +15,7 @@ def by_number(found):
 
 def test_a_heavier_ball_needs_more_force_in_every_grasp():
     light, heavy = by_number(ball_plan()), by_number(plan(ball_task(mass=0.24), jobs=1))
-    # a ball between pads one above the other is held by the squeeze that keeps it from rolling out, whatever it weighs
-    both = sorted(n for n in set(light) & set(heavy) if light[n] < 3.0 * min(light.values()))
+    both = sorted(set(light) & set(heavy))
     assert len(both) >= 3
     # deeper contacts lie elsewhere on the ball, so only about: the best grasp of each scales with the weight
     assert min(heavy.values()) == pytest.approx(2.0 * min(light.values()), rel=0.15)
@@ -28,7 +27,7 @@ def test_lower_friction_leaves_fewer_grasps_and_needs_more_force():
     rough, smooth = by_number(ball_plan()), by_number(plan(ball_task(friction=0.35, move=False), jobs=1))
     assert set(smooth) <= set(rough)
     assert len(smooth) < len(rough) or min(smooth.values()) > min(rough.values())
-    for number in (n for n in set(smooth) & set(rough) if rough[n] < 3.0 * min(rough.values())):
+    for number in set(smooth) & set(rough):
         assert smooth[number] > 0.98 * rough[number]
 
 
