@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from doc_blocks import DOCS, ROOT, WALKED, Block, blocks_of
 
-from pliant.cli import run
+from pliant.cli import run_command as run
 
 PORT = "47001"
 """The port that the pages use. Tests of another checkout may run on this machine, so the reader takes a free one."""

@@ -299,7 +299,7 @@ def _positive(name: str, **lengths: float) -> None:
         except (TypeError, ValueError):
             fine = False
         if not fine:
-            told = f"{value:g}" if isinstance(value, float) else f"{value!r}"  # a NumPy number shows its type
+            told = f"{float(value) if isinstance(value, float) else value!r}"  # a NumPy number shows its type
             problems.append(Problem(parameter, told, f"must be a number from {low:g} to {high:g}{unit}"))
     if problems:
         raise OptionError(f"shape {name}", problems)
