@@ -57,7 +57,7 @@ def contact(record: Record) -> Iterator[Row]:
             f"contact force, {case}, {depths}",
             f"off by {ours:.1f} %",
             f"off by {half:.1f} %",
-            "half-space; truth: FEM",
+            "half-space; truth: fine FEM or closed form",
         )
     flex = record["simulator"]
     if flex:
@@ -122,12 +122,12 @@ def control(record: Record) -> Iterator[Row]:
 
 def calibration(record: Record) -> Iterator[Row]:
     for row in record["rows"]:
-        found = (
-            f"E x {row['found_young']:.2f}, friction x {row['found_friction']:.2f}"
-            if "found_young" in row
-            else "failed"
-        )
-        yield f"calibration, {row.get('thing', '')}, found over true", found, "0.85 to 1.15", "asked"
+        found = f"failed: {row['reason']}"
+        if "found_young" in row:
+            friction = row["found_friction"]
+            found = f"E {row['found_young']:.2f}, friction {'none' if friction is None else f'{friction:.2f}'}"
+        what = f"calibration, {row['thing']}, E from {row['young']:g} times: found over true"
+        yield what, found, "0.85 to 1.15", "asked"
 
 
 def batch(record: Record) -> Iterator[Row]:
