@@ -119,3 +119,16 @@ def test_compiled_code_is_loaded_before_the_first_touch(thing: MadeTask, monkeyp
     monkeypatch.setattr(tactile, "_patches", lambda forces: calls.append(forces))
     GraspController(thing.grasp, thing.task.assembly)
     assert len(calls) == 1
+
+
+def test_a_driver_that_cannot_even_be_stopped_is_told_with_its_log_kept(thing: MadeTask) -> None:
+    class Dead(Commands):
+        def emergency_stop(self, reason: str) -> None:
+            raise OSError("no route to hand")
+
+    hand = Dead(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    hand.fail_at = 30
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.ABORTED
+    assert "emergency stop failed as well: OSError: no route to hand" in result.reason
+    assert len(result.log) >= 29

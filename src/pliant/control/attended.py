@@ -132,12 +132,21 @@ def run_on_driver(
         if not failure:
             execute(driver, controller)
     except KeyboardInterrupt:
-        failure = "interrupted from the keyboard; the robot was told to stop"
-        driver.emergency_stop("interrupted from the keyboard")
+        failure = "interrupted from the keyboard"
+        failure += _stop(driver, failure) or "; the robot was told to stop"
     except Exception as bad:
         failure = f"the driver failed: {_told(bad)}"
-        driver.emergency_stop(failure)
+        failure += _stop(driver, failure)
     return _judge(controller, grasp, failure)
+
+
+def _stop(driver: Driver, why: str) -> str:
+    """Stop the robot; what to add to the reason where even that fails."""
+    try:
+        driver.emergency_stop(why)
+    except Exception as bad:
+        return f"; its emergency stop failed as well: {_told(bad)}"
+    return ""
 
 
 def _first_reading(driver: Driver, patience: float) -> Sample:
