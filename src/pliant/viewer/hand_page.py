@@ -65,7 +65,8 @@ class HandPage:
         self._frames: dict[str, Any] = {}
         self._pads: dict[tuple[int, int], Any] = {}
         self._arrows: list[Any] = []
-        self._inputs: list[Any] = []
+        self._fields: list[tuple[Any, Any]] = []
+        self._inputs: list[tuple[Any, Callable[[], None]]] = []
         self.server = start_server(host, port)
         with self.server.atomic():
             self._draw()
@@ -158,15 +159,17 @@ class HandPage:
             origin = gui.add_vector3("Origin [mm]", _scaled(palm.origin, 1e3), step=1.0)
             looks = gui.add_vector3("Looks along", palm.approach, step=0.05)
             closing = gui.add_vector3("Closing", palm.closing, step=0.05)
-            for handle in (origin, looks, closing):
-                handle.on_update(lambda _: self._change_palm(origin.value, looks.value, closing.value))
+            self._palm_fields = [(handle, handle.value) for handle in (origin, looks, closing)]
+            for handle, _ in self._palm_fields:
+                handle.on_update(self._change_palm)
         with gui.add_folder("Fingers and pads"):
             for i, finger in enumerate(hand.fingers):
                 colour = FINGER_COLOURS[i % len(FINGER_COLOURS)][0]
                 name = gui.add_text(f"Finger {i + 1} ({colour})", finger.name)
                 force = gui.add_number(f"Most on {i + 1} [N]", finger.pads[0].max_force, min=0.1, step=1.0)
-                name.on_update(lambda event, i=i: self._change_finger(i, name=event.target.value))
-                force.on_update(lambda event, i=i: self._change_finger(i, force=event.target.value))
+                name.on_update(partial(self._change_finger, i))
+                force.on_update(partial(self._change_finger, i))
+                self._fields.append((name, force))
         self._joints = gui.add_folder("Joints at this end [deg]")
         self._joint_inputs()
         if self._notes:
@@ -181,7 +184,7 @@ class HandPage:
 
     def _joint_inputs(self) -> None:
         """Values at the end that is nearer, open or closed: changing them moves the hand there at once."""
-        for handle in self._inputs:
+        for handle, _ in self._inputs:
             handle.remove()
         self._inputs = []
         robot, end = self.hand.robot, self._end()
@@ -193,8 +196,8 @@ class HandPage:
                 handle = self.server.gui.add_number(
                     f"{name} {end}", round(min(max(value * scale, lower), upper), 3), min=lower, max=upper, step=0.5
                 )
-                handle.on_update(partial(self._joint_changed, name, end, scale))
-                self._inputs.append(handle)
+                handle.on_update(partial(self._change_joint, name, end, scale))
+                self._inputs.append((handle, partial(self._apply_joint, name, end, scale, handle, handle.value)))
 
     def _end(self) -> str:
         return "open" if self.closed <= 0.5 else "closed"
@@ -210,35 +213,61 @@ class HandPage:
                 self._joint_inputs()
             self._pose()
 
-    def _change_palm(self, origin: Any, looks: Any, closing: Any) -> None:
-        fields = {"origin": _scaled(origin, 1e-3), "approach": tuple(looks), "closing": tuple(closing)}
+    def _change_palm(self, _: Any = None) -> None:
         with self._correcting():
+            self._apply_palm()
+
+    def _apply_palm(self) -> None:
+        """The palm as its fields say, where they no longer say what was shown first (which is rounded)."""
+        origin, looks, closing = (tuple(handle.value) for handle, _ in self._palm_fields)
+        fields = {"origin": _scaled(origin, 1e-3), "approach": looks, "closing": closing}
+        if any(tuple(handle.value) != tuple(shown) for handle, shown in self._palm_fields):
             palm = Palm.model_validate(self.description.palm.model_dump() | fields)
             self.description = self.description.model_copy(update={"palm": palm})
             self._draw_palm()
 
-    def _change_finger(self, i: int, *, name: str | None = None, force: float | None = None) -> None:
+    def _change_finger(self, i: int, _: Any = None) -> None:
         with self._correcting():
-            fields = self.description.model_dump()
-            if name is not None:
-                old, fields["fingers"][i]["name"] = fields["fingers"][i]["name"], name
-                for preshape in fields["preshapes"]:
-                    preshape["fingers"] = preshape["fingers"] and [name if f == old else f for f in preshape["fingers"]]
-            if force is not None:
-                for pad in fields["fingers"][i]["pads"]:
-                    pad["max_force"] = force
-            self.description = HandDescription.model_validate(fields)
+            self._apply_finger(i)
 
-    def _joint_changed(self, joint: str, end: str, scale: float, event: Any) -> None:
+    def _apply_finger(self, i: int) -> None:
+        """The finger as its two fields say it is."""
+        name, force = (handle.value for handle in self._fields[i])
+        fields = self.description.model_dump()
+        finger = fields["fingers"][i]
+        if name != finger["name"]:
+            for preshape in fields["preshapes"]:
+                preshape["fingers"] = preshape["fingers"] and [
+                    name if f == finger["name"] else f for f in preshape["fingers"]
+                ]
+            finger["name"] = name
+        if force != finger["pads"][0]["max_force"]:
+            for pad in finger["pads"]:
+                pad["max_force"] = force
+        self.description = HandDescription.model_validate(fields)
+
+    def _change_joint(self, joint: str, end: str, scale: float, event: Any) -> None:
         with self._correcting():
-            fields = self.description.model_dump()
-            shape = next(p for p in fields["preshapes"] if p["name"] == self.preshape)
-            shape[end][joint] = round(event.target.value / scale, 6)
-            self.description = HandDescription.model_validate(fields)
+            self._apply_joint(joint, end, scale, event.target, None)
             self._pose()
 
+    def _apply_joint(self, joint: str, end: str, scale: float, handle: Any, shown: float | None) -> None:
+        """The joint as its field says, unless that still says what was shown first (which is rounded)."""
+        if handle.value == shown:
+            return
+        fields = self.description.model_dump()
+        shape = next(p for p in fields["preshapes"] if p["name"] == self.preshape)
+        shape[end][joint] = round(handle.value / scale, 6)
+        self.description = HandDescription.model_validate(fields)
+
     def _store(self) -> None:
+        """Every field is read once more: each change is told in a thread of its own, and may come after this."""
         with self._correcting():
+            self._apply_palm()
+            for i in range(len(self._fields)):
+                self._apply_finger(i)
+            for _, apply in self._inputs:
+                apply()
             hand, path = self._save(self.description)
             self.description = hand.description
             self._say(f"saved to {path}")
