@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
+from scipy.optimize import minimize_scalar
 
 from pliant.contact import ContactStatus, PadSurface, PreparedObject, settle
 from pliant.control.force_loop import ContactKinematics
@@ -37,8 +37,11 @@ Floats = NDArray[np.float64]
 
 HERTZ = 1.5
 WIDEST = 0.002  # how far off the planned touch the real one may be [m]
-TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and forces (relative)
+TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and the model's forces (relative)
+SCAN = 0.0002  # steps in which offsets of the touch are looked at first [m]
+SCANNED = 5  # as many steps of the squeeze do for that
 STRONG = 0.25  # steps with less than this part of the largest force are left out
+MOST_SCALINGS = 4  # of E for one offset, where covers are soft
 YOUNG_RANGE = 30.0  # times up or down from the start value
 
 
@@ -155,6 +158,10 @@ class _Model:
         self.poses = [self.robot.poses(self.links, point.q) for point in samples.points]
         by_link = dict(zip(samples.links, samples.normals, strict=True))
         self.normals = np.array([by_link[link] for link in self.links])
+        self.felt = np.array([float(np.mean(point.forces)) for point in samples.points])
+        self._one_minus = 1.0 - thing.poisson**2
+        # 1/E* of the covers; the softest counts
+        self._covers = max((1.0 - pad.poisson**2) / pad.young for pad in self.pads)
 
     def force(self, k: int, young: float, offset: float) -> float:
         """[N]; 0 where nothing touches."""
@@ -166,6 +173,33 @@ class _Model:
         if state.status is not ContactStatus.SETTLED:
             return 0.0
         return float(sum(region.normal_force for region in state.regions)) / len(self.samples.links)
+
+    def fit(self, offset: float, young: float, some: Sequence[int]) -> tuple[float, float]:
+        """Young's modulus that goes best with an offset, and how badly both go with what is known (1 is one sigma).
+
+        Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset. The model's errors
+        at the steps of one squeeze go together, so all steps are one observation; and a touch is known to some tenths
+        of a millimetre: without that, E and offset can be traded for one another.
+        """
+        felt = self.felt[list(some)]
+        wanted = (felt / felt[-1]) ** (1 / HERTZ)
+        apart = np.full(len(felt), np.inf)
+        for _ in range(MOST_SCALINGS):
+            told = (np.array([self.force(k, young, offset) for k in some]) / felt[-1]) ** (1 / HERTZ)
+            if not told.any():
+                return young, np.inf
+            scale = float((told @ wanted) / (told @ told)) ** HERTZ
+            apart = scale ** (1 / HERTZ) * told - wanted
+            young = self._scaled(young, scale)
+            if self._covers == 0.0 or abs(scale - 1.0) < 0.005:
+                break  # with rigid pads forces are proportional to E
+        return young, float(np.mean(apart**2) / FORCE_SIGMA**2 + (offset / TOUCH_SIGMA) ** 2)
+
+    def _scaled(self, young: float, scale: float) -> float:
+        """E with which forces are ``scale`` times as large: they go with E*, 1/E* = (1 - nu^2) / E + the cover's."""
+        compliance = (self._one_minus / young + self._covers) / scale - self._covers
+        most = YOUNG_RANGE * self.thing.young
+        return float(np.clip(self._one_minus / max(compliance, self._one_minus / most), most / YOUNG_RANGE**2, most))
 
 
 def fit_squeeze(
@@ -196,30 +230,26 @@ def fit_squeeze(
     means = [float(np.mean(point.forces)) for point in samples.points]
     strong = [point for point, mean in zip(samples.points, means, strict=True) if mean >= STRONG * max(means)]
     samples = replace(samples, points=tuple(strong if len(strong) >= 3 else samples.points[-3:]))
-    felt = np.array([float(np.mean(point.forces)) for point in samples.points])
     model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
+    felt, count = model.felt, len(model.felt)
     start = body.material.young
-    count = len(felt)
-
-    def residuals(x: Floats) -> Floats:
-        young, offset = start * float(np.exp(x[0])), WIDEST * float(x[1])
-        told = np.array([model.force(k, young, offset) for k in range(count)])
-        # Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset.
-        apart = (told ** (1 / HERTZ) - felt ** (1 / HERTZ)) / felt[-1] ** (1 / HERTZ)
-        # A touch is known to some tenths of a millimetre: without that, E and offset can be traded for one another.
-        return np.append(apart, FORCE_SIGMA * offset / TOUCH_SIGMA)
-
-    bound = np.log(YOUNG_RANGE)
-    best = least_squares(
-        residuals,
-        [0.0, 0.15],
-        bounds=([-bound, -1.0], [bound, 1.0]),
-        diff_step=[0.02, 0.02],
-        ftol=1e-4,
-        xtol=1e-3,
-        max_nfev=25,
+    # Flat faces have more than one minimum: offsets are looked at with a few steps, nearest first; then all steps count
+    few = sorted({round(k) for k in np.linspace(0, count - 1, SCANNED)})
+    least, near = np.inf, 0.0
+    for i in range(2 * round(WIDEST / SCAN) + 1):
+        tried = SCAN * (i // 2 + i % 2) * (1.0 if i % 2 else -1.0)
+        if (tried / TOUCH_SIGMA) ** 2 > least:
+            break
+        cost = model.fit(tried, start, few)[1]
+        least, near = (cost, tried) if cost < least else (least, near)
+    best = minimize_scalar(
+        lambda offset: model.fit(float(offset), start, range(count))[1],
+        bounds=(near - SCAN, near + SCAN),
+        method="bounded",
+        options={"xatol": 1e-6, "maxiter": 15},
     )
-    young, offset = start * float(np.exp(best.x[0])), WIDEST * float(best.x[1])
+    offset = float(best.x)
+    young = model.fit(offset, start, range(count))[0]
     told = np.array([model.force(k, young, offset) for k in range(count)])
     planned = np.array([model.force(k, start, offset) for k in range(count)])
     misfit = float(np.sqrt(np.mean((told / felt - 1.0) ** 2)))
@@ -229,7 +259,7 @@ def fit_squeeze(
     notes = []
     if misfit > 0.15:
         notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
-    if abs(best.x[0]) > 0.99 * bound or abs(best.x[1]) > 0.99:
+    if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
         notes.append("the fit ran into its bounds: do not trust it")
     if friction is None:
         notes.append("no slip was seen: friction is not known")

@@ -12,6 +12,7 @@ from pliant.contact import volume_change
 from pliant.grasp import joint_range
 from pliant.planner.grasping import Grasp, joint_torques
 from pliant.planner.holding import GRAVITY, Failure, Held
+from pliant.planner.idle_links import idle_touch
 from pliant.planner.manipulation import Step, manipulate
 from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_motion
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
@@ -71,7 +72,10 @@ def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
     way = approach_path(setting, grasp.q_open, grasp.T_world_palm)
     if isinstance(way, Failure):
         return no(Stage.APPROACH, way)
-    return _assembled(setting, grasp, way, close, squeeze, lift, lifted, steps)
+    whole = _assembled(setting, grasp, way, close, squeeze, lift, lifted, steps)
+    if (brushed := idle_touch(setting, whole)) is not None:
+        return no(Stage.MANIPULATION, brushed)
+    return whole
 
 
 def _assembled(
