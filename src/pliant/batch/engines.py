@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 from collections.abc import Iterator, Sequence
@@ -50,9 +51,11 @@ class LocalEngine:
         self._seats: list[Seat] = []
         self._free: queue.SimpleQueue[Seat] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
+        self._count = itertools.count(1)
 
     def open(self, work: str, folder: Path, limits: Limits) -> None:
-        self._seats = [Seat(work, folder, str(i), limits) for i in range(self.jobs)]
+        self._seats = [Seat(work, limits) for _ in range(self.jobs)]
+        self._folder = folder
         for seat in self._seats:
             self._free.put(seat)
         # The threads only wait for their workers.
@@ -72,7 +75,7 @@ class LocalEngine:
     def _run(self, item: Item) -> Outcome:
         seat = self._free.get()
         try:
-            return seat.run(item)
+            return seat.run(item, self._folder / f"local.{next(self._count)}")
         finally:
             self._free.put(seat)
 

@@ -7,19 +7,17 @@ that dies costs the items it was at, and each of them is tried again elsewhere.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import shutil
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pliant.batch.items import Item
+from pliant.batch.node_folder import node_folder, remove_abandoned
 from pliant.batch.seat import Limits, Outcome, Seat
 from pliant.errors import OptionError, Problem
 
@@ -119,6 +117,7 @@ class RayEngine:
         if self._started:
             self._ray.shutdown()
             self._started = False
+            remove_abandoned()  # of this machine; on the nodes of another cluster the next batch does it
 
 
 Made = tuple[str, bool, tuple[str, str, str], dict[str, Any], dict[str, bytes]]
@@ -131,16 +130,13 @@ def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits,
     """One attempt at an item, in a process of Ray: name, whether it is finished, the failure, facts, files."""
     key = (work, limits, tuple(paths))
     if key not in _SEATS:
-        folder = Path(tempfile.mkdtemp(prefix="pliant_batch_"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _SEATS[key] = Seat(work, folder, "0", limits, paths)
-    outcome = _SEATS[key].run(Item(name, arguments))
+        _SEATS[key] = Seat(work, limits, paths)
     files: dict[str, bytes] = {}
-    if outcome.made is not None:
-        if outcome.ok:
+    with node_folder() as folder:
+        outcome = _SEATS[key].run(Item(name, arguments), folder / "made")
+        if outcome.ok and outcome.made is not None:
             found = [path for path in outcome.made.rglob("*") if path.is_file()]
             files = {str(path.relative_to(outcome.made)): path.read_bytes() for path in found}
-        shutil.rmtree(outcome.made, ignore_errors=True)
     facts = outcome.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
     return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
 
