@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pliant.viewer.pad_image import pressure_image as pressure_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
+    from pliant.viewer.png import save_png as save_png
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pliant.viewer.still import Camera as Camera
     from pliant.viewer.still import look_at as look_at
     from pliant.viewer.still import render as render
-    from pliant.viewer.still import save_png as save_png
     from pliant.viewer.surface import ColourBy as ColourBy
     from pliant.viewer.surface import ObjectSurface as ObjectSurface
     from pliant.viewer.timeline import Moment as Moment
@@ -61,7 +61,7 @@ _HOMES = {
     "render": ".still",
     "report_html": ".report",
     "robot_drawables": ".drawables",
-    "save_png": ".still",
+    "save_png": ".png",
     "save_stills": ".plan_still",
     "scale_colours": ".colours",
     "write_report": ".report",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["below_each_other", "png_source", "pressure_image"]
+__all__ = ["below_each_other", "pressure_image"]
 
 Floats = NDArray[np.float64]
 
@@ -87,12 +85,3 @@ def below_each_other(pictures: Sequence[Image]) -> Image:
         whole.paste(picture, (0, top))
         top += picture.height
     return whole
-
-
-def png_source(picture: NDArray[np.uint8]) -> str:
-    """A picture as the source of an image inside a page: no file, no request."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -10,9 +10,12 @@ import numpy as np
 
 from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactileProcessor
 from pliant.documents import make_folder
+from pliant.errors import OptionError
+from pliant.file_bytes import write_bytes
 from pliant.robot import HandDescription
 from pliant.viewer.figures import Line, line_figure
 from pliant.viewer.pad_image import pressure_image
+from pliant.viewer.png import save_png
 
 __all__ = ["run_figures", "write_run_plots"]
 
@@ -84,7 +87,7 @@ def write_run_plots(
     files = []
     for name, text in run_figures(log, limit=limit).items():
         path = target / f"{name}.svg"
-        path.write_text(text, encoding="utf-8")
+        write_bytes(path, text.encode(), error=OptionError)
         files.append(path)
     processor = TactileProcessor.for_hand(hand, sensor=sensor)
     for phase in (RunPhase.SQUEEZE, RunPhase.HOLD):
@@ -100,14 +103,13 @@ def write_run_plots(
                 readings[name] = processor.process(TactileFrame(name, moment, counts))
         if not readings:
             continue
-        path = target / f"pads_{phase}.png"
-        pressure_image(
+        image = pressure_image(
             {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
             exists={name: processor.layout(name).exists for name in readings},
             centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
             title=f"end of {phase}, {moment:.2f} s",
-        ).save(path)
-        files.append(path)
+        )
+        files.append(save_png(image, target / f"pads_{phase}.png"))
     return files
 
 
