@@ -82,14 +82,20 @@ def write_run_plots(
     sensor: PadSensor | None = None,
     limit: float | None = None,
 ) -> list[Path]:
-    """Write the figures (SVG) and pressure images (PNG) at the end of the squeeze and of the hold into a folder."""
+    """Write the figures (SVG) and pressure images (PNG) at the end of the squeeze and of the hold into a folder.
+
+    Args:
+        hand: whose pads they are.
+        sensor: what counts mean; as the log tells by default.
+        limit: the permitted force [N].
+    """
     target = make_folder(folder)
     files = []
     for name, text in run_figures(log, limit=limit).items():
         path = target / f"{name}.svg"
         write_bytes(path, text.encode(), error=OptionError)
         files.append(path)
-    processor = TactileProcessor.for_hand(hand, sensor=sensor)
+    processor = TactileProcessor.for_hand(hand, sensor=sensor or log.pad_sensor)
     for phase in (RunPhase.SQUEEZE, RunPhase.HOLD):
         rows = np.flatnonzero(log.during(phase))
         if not len(rows):
