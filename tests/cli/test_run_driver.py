@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.cli import run_command as run_command_line
 from pliant.control import PadSensor, WatchLimits
 from pliant.files import load_run, save_plan

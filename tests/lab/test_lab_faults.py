@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.control import ControlOptions, Driver, RunPhase, WatchLimits
 from pliant.lab import (
     Disturbance,

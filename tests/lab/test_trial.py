@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.control import ControlOptions, RunPhase
 from pliant.files import load_run, save_run
 from pliant.lab import Disturbance, LabOptions, Outcome, TrialSettings, run_trial
