@@ -55,7 +55,6 @@ class Panels:
     def __init__(self, session: Session) -> None:
         self.session, self.gui = session, session.tab.gui
         self._slow_at = 0.0
-        self._quiet = False
         self.summary = self.gui.add_html("")
         self._timeline()
         tabs = self.gui.add_tab_group()
