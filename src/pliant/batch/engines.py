@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pliant.batch.items import Item
-from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.batch.seat import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
 
 __all__ = ["Engine", "LocalEngine"]
@@ -29,7 +29,7 @@ class Engine(Protocol):
     def submit(self, item: Item) -> Any:
         """Start one attempt; a ticket."""
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         """Wait until an attempt has ended or the time is over; every one that has ended with its outcome."""
 
     def close(self) -> None:
@@ -68,18 +68,18 @@ class LocalEngine:
         """Of the workers that are alive now."""
         return [pid for seat in self._seats if (pid := seat.pid) is not None]
 
-    def submit(self, item: Item) -> Future[Outcome]:
+    def submit(self, item: Item) -> Future[Attempt]:
         assert self._threads is not None
         return self._threads.submit(self._run, item)
 
-    def _run(self, item: Item) -> Outcome:
+    def _run(self, item: Item) -> Attempt:
         seat = self._free.get()
         try:
             return seat.run(item, self._folder / f"local.{next(self._count)}")
         finally:
             self._free.put(seat)
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         for future in wait(tickets, timeout, return_when=FIRST_COMPLETED).done:
             yield future, future.result()
 

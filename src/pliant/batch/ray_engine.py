@@ -18,7 +18,7 @@ from typing import Any
 
 from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
-from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.batch.seat import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
 
 __all__ = ["RayEngine"]
@@ -75,7 +75,7 @@ class RayEngine:
         self._running.add(ticket)
         return ticket
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         if not tickets:
             return
         # Not fetched here: a result on a node that has just died must fail below, where it costs one item.
@@ -86,20 +86,20 @@ class RayEngine:
             self._running.discard(ticket)
             yield ticket, self._outcome(ticket)
 
-    def _outcome(self, ticket: Any) -> Outcome:
+    def _outcome(self, ticket: Any) -> Attempt:
         try:
             name, ok, failure, facts, files = self._ray.get(ticket)
         except self._ray.exceptions.RayTaskError as bad:
             if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
                 raise cause from None
-            return Outcome("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
+            return Attempt("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
         except self._ray.exceptions.RayError as bad:
-            return Outcome(
+            return Attempt(
                 "", False, None, "node", f"the node or its worker was lost: {type(bad).__name__}", _line(bad)
             )
         if not ok:
             kind, reason, detail = failure
-            return Outcome(name, False, None, kind, reason, detail, facts)
+            return Attempt(name, False, None, kind, reason, detail, facts)
         self._count += 1
         made = self._folder / f"ray.{self._count}"
         (made / "files").mkdir(parents=True)
@@ -107,7 +107,7 @@ class RayEngine:
             target = made / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return Outcome(name, True, made, facts=facts)
+        return Attempt(name, True, made, facts=facts)
 
     def close(self) -> None:
         for ticket in self._running:

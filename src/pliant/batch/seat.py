@@ -19,7 +19,7 @@ from typing import Any
 from pliant.batch.items import Item
 from pliant.errors import InputError, OptionError, Problem
 
-__all__ = ["Limits", "Outcome", "Seat", "WorkerError"]
+__all__ = ["Attempt", "Limits", "Seat", "WorkerError"]
 
 TICK = 0.05
 """How often the memory of a worker is looked at [s]."""
@@ -49,7 +49,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Attempt:
     """What became of one attempt at an item.
 
     Args:
@@ -99,7 +99,7 @@ class Seat:
         process = self._process
         return process.pid if process is not None else None
 
-    def run(self, item: Item, scratch: Path) -> Outcome:
+    def run(self, item: Item, scratch: Path) -> Attempt:
         """One attempt at an item; never raises for what the item does.
 
         Args:
@@ -127,12 +127,12 @@ class Seat:
         if isinstance(answer, dict):
             facts |= {key: answer[key] for key in ("wall_s", "cpu_s", "peak_bytes", "rows") if key in answer}
             if answer["ok"]:
-                return Outcome(item.name, True, scratch, facts=facts)
-            return Outcome(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
+                return Attempt(item.name, True, scratch, facts=facts)
+            return Attempt(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
         kind, reason = answer if answer is not None else ("died", "")
         code = self._end()
         reason = reason or _death(code)
-        return Outcome(item.name, False, scratch, kind, reason, self._last_words(), facts)
+        return Attempt(item.name, False, scratch, kind, reason, self._last_words(), facts)
 
     def close(self) -> None:
         """End the worker now, from any thread; an item that it was at is lost."""
