@@ -24,7 +24,7 @@ class PadSensor:
     Args:
         response: the calibration table.
         warmth: -1 cold, 0 operating, 1 hot.
-        noise: standard deviation of a loaded cell's counts.
+        noise: standard deviation of a loaded cell's counts, the same at any load.
         threshold: smaller counts are sent as 0, as the real electronics do.
     """
 
@@ -60,7 +60,7 @@ class PadSensor:
             raise OptionError(source, Problem("pad_sensor", what, "write the file again")) from None
 
     def counts(self, forces: Floats, *, cell_area: float, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
-        """Counts of cells that feel these normal forces [N]. Cells without load stay silent: noise scales with signal.
+        """Counts of cells that feel these normal forces [N]. Noise is on loaded cells only.
 
         Args:
             forces: any shape, 0 or more [N].

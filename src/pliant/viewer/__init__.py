@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pliant.viewer.measured import Measured as Measured
     from pliant.viewer.measured import measured_run as measured_run
     from pliant.viewer.pad_image import pressure_image as pressure_image
+    from pliant.viewer.pad_image import readings_image as readings_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
     from pliant.viewer.png import save_png as save_png
@@ -58,6 +59,7 @@ _HOMES = {
     "look_at": ".still",
     "measured_run": ".measured",
     "pressure_image": ".pad_image",
+    "readings_image": ".pad_image",
     "render": ".still",
     "report_html": ".report",
     "robot_drawables": ".drawables",
@@ -87,6 +89,7 @@ __all__ = [
     "look_at",
     "measured_run",
     "pressure_image",
+    "readings_image",
     "render",
     "report_html",
     "robot_drawables",

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["below_each_other", "pressure_image"]
+    from pliant.control import ArrayReading, TactileProcessor
+
+__all__ = ["below_each_other", "pressure_image", "readings_image"]
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +74,16 @@ def _colours(shares: Floats) -> NDArray[np.uint8]:
     place = np.clip(shares, 0.0, 1.0) * (len(_STOPS) - 1)
     channels = [np.interp(place, np.arange(len(_STOPS)), _STOPS[:, c]) for c in range(3)]
     return np.stack(channels, axis=-1).astype(np.uint8)
+
+
+def readings_image(readings: Mapping[str, ArrayReading], processor: TactileProcessor, *, title: str) -> Image:
+    """The pressures of processed frames, by array, the centre of each array's strongest region marked."""
+    return pressure_image(
+        {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
+        exists={name: processor.layout(name).exists for name in readings},
+        centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
+        title=title,
+    )
 
 
 def below_each_other(pictures: Sequence[Image]) -> Image:

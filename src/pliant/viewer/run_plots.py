@@ -14,7 +14,7 @@ from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
 from pliant.robot import HandDescription
 from pliant.viewer.figures import Line, line_figure
-from pliant.viewer.pad_image import pressure_image
+from pliant.viewer.pad_image import readings_image
 from pliant.viewer.png import save_png
 
 __all__ = ["run_figures", "write_run_plots"]
@@ -109,12 +109,7 @@ def write_run_plots(
                 readings[name] = processor.process(TactileFrame(name, moment, counts))
         if not readings:
             continue
-        image = pressure_image(
-            {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
-            exists={name: processor.layout(name).exists for name in readings},
-            centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
-            title=f"end of {phase}, {moment:.2f} s",
-        )
+        image = readings_image(readings, processor, title=f"end of {phase}, {moment:.2f} s")
         files.append(save_png(image, target / f"pads_{phase}.png"))
     return files
 
