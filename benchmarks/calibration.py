@@ -23,7 +23,7 @@ from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibr
 from pliant.objects import Body, ContactLimits, Material, make_shape
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from handmade_plans import make_plan, make_task
+from made_plans import make_grasp, make_task
 
 THINGS = {
     "ball": (make_shape("sphere", radius=0.03), 2e5, 0.45, 0.1),
@@ -45,7 +45,7 @@ def measure(things: list[str], wrong: tuple[tuple[float, float], ...], seeds: li
             material = Material(young * true_young, poisson, friction=friction * TRUE_FRICTION)
             body = Body.from_mesh(mesh, material, mass=mass, limits=ContactLimits(15.0, 4e5))
             task = make_task(body, hand="parallel_gripper", name=thing)
-            grasp, model = make_plan(task), prepared_thing(task)
+            grasp, model = make_grasp(task), prepared_thing(task)
             for seed in seeds:
                 began = time.process_time()
                 done = calibrate_in_lab(

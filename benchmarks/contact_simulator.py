@@ -3,8 +3,8 @@
     python benchmarks/contact_simulator.py [--out out/benchmarks/contact_simulator.json]
 
 A ball of 30 mm, E = 0.5 MPa, nu = 0.45, between two rigid plates, each pressed in by the depth. The finite-element
-forces are those of truth.md. CPU seconds are for one depth: for the models with preparation from the cache, for the
-simulator with the motion.
+forces are those of tests/contact/test_finite_bodies.py. CPU seconds are for one depth: for the models with preparation
+from the cache, for the simulator with the motion.
 """
 
 from __future__ import annotations

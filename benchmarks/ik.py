@@ -30,7 +30,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class ArmCase:
-    """An arm of example-robot-data and its published TRAC-IK rate [%], where there is one (truth.md)."""
+    """An arm of example-robot-data and its published TRAC-IK rate [%], where there is one."""
 
     name: str
     urdf: str

@@ -1,6 +1,6 @@
 """All benchmarks' numbers in one Markdown table, from what they wrote.
 
-    python benchmarks/table.py [--records out/benchmarks] [--out benchmarks/record/table.md]
+    python benchmarks/table.py [--records out/benchmarks] [--out out/benchmarks/table.md]
 
 Every row names what was measured, our number, the peer's and where the peer's comes from; benchmarks that have not run
 are named at the end. `make bench` runs everything first. CPU times are of one core, so they differ from machine to
@@ -177,7 +177,7 @@ def table(folder: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, default=Path("out/benchmarks"))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/record/table.md"))
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks/table.md"))
     options = parser.parse_args()
     text = table(options.records)
     options.out.parent.mkdir(parents=True, exist_ok=True)

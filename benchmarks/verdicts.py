@@ -28,7 +28,7 @@ from record import about, write
 
 from pliant.control import ControlOptions
 from pliant.files import load_plan
-from pliant.lab import Disturbance, LabOptions, Outcome, TrialSettings, run_trial
+from pliant.lab import Disturbance, LabOptions, TrialOutcome, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
@@ -75,7 +75,7 @@ def main() -> None:
                 start = time.process_time()
                 result = run_trial(plan.task, grasp, settings=SETTINGS, disturbance=Disturbance(friction=factor))
                 lab = time.process_time() - start
-                theirs = result.outcome is Outcome.HELD
+                theirs = result.outcome is TrialOutcome.HELD
                 rows.append({"task": plan.task.name, "grasp": k, "friction": factor, "planner": ours, "lab": theirs,
                              "reason": result.reason, "planner_s": seconds, "lab_s": lab})  # fmt: skip
                 words = " | ".join("holds" if verdict else "not" for verdict in (ours, theirs))

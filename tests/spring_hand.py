@@ -25,7 +25,8 @@ class SpringHand:
         stiffness: factor on what the plan expects.
         gaps: n, how much later each contact is met than planned [m].
         noise: of the pads.
-        dropped: time at which the object vanishes.
+        start: joints at first; the pre-grasp's if left out.
+        seed: of the noise.
     """
 
     takes_torques = False

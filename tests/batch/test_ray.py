@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,12 +24,21 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def nodes_tmp():
+    """The temporary directory of the nodes; a short name, for Ray has its sockets there."""
+    with tempfile.TemporaryDirectory(prefix="ray_", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes_tmp):
     """A head and a second node on loopback, one processor each; a test may kill the second."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    second = made.add_node(num_cpus=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(nodes_tmp))
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        second = made.add_node(num_cpus=1)
     yield made, second
     made.shutdown()
 
@@ -36,8 +46,9 @@ def cluster():
 @needs_ray
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of Ray itself
-def test_two_nodes_one_of_them_killed_give_the_results_of_local_processes(tmp_path, cluster):
+def test_two_nodes_one_of_them_killed_give_the_results_of_local_processes(tmp_path, cluster, nodes_tmp):
     made, second = cluster
+    (nodes_tmp / "pliant_batch_of_a_killed_process").mkdir()
     doom = {"doomed_node": second.all_processes["raylet"][0].process.pid, "once": str(tmp_path / "killed")}
     items = [Item(f"item_{n}", {"seed": n, "steps": 3000} | (doom if n >= 15 else {})) for n in range(60)]
     items.append(Item("bad", {"seed": -1}))
@@ -52,6 +63,8 @@ def test_two_nodes_one_of_them_killed_give_the_results_of_local_processes(tmp_pa
     assert {entry["node"] for entry in log if entry["ok"]} == {node.node_id for node in (made.head_node, second)}
     failure = json.loads((tmp_path / "ray" / "failed" / "bad.json").read_text())
     assert "expected non-negative" in failure["attempts"][1]["reason"]
+    # The killed attempt had no time to remove its folder; the next one on the machine did.
+    assert not list(nodes_tmp.glob("pliant_batch_*"))
     run_batch(items, "batch_works:CHAOS", tmp_path / "local", engine=LocalEngine(2))
     assert results(tmp_path / "ray") == results(tmp_path / "local")
     # And again on what is left of the cluster, with limits: kept on the node that runs the item.
@@ -59,6 +72,7 @@ def test_two_nodes_one_of_them_killed_give_the_results_of_local_processes(tmp_pa
         bad, out = [Item(mood, {"mood": mood})], tmp_path / mood
         assert run_batch(bad, "batch_works:MOODY", out, engine=RayEngine(made.address), limits=limits).failed == 1
         assert json.loads((out / "failed" / f"{mood}.json").read_text())["attempts"][1]["kind"] == kind
+    assert not list(nodes_tmp.glob("pliant_batch_*"))
 
 
 @needs_ray

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handmade_plans import made
+from made_plans import made
 from pliant.cli import run_command as run_command_line
 from pliant.files import load_run, read_task, save_calibration, save_plan
 from pliant.planner import Plan, PlanStatus

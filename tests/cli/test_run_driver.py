@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.cli import run_command as run_command_line
 from pliant.control import PadSensor, WatchLimits
 from pliant.files import load_run, save_plan
@@ -44,7 +44,7 @@ def made_drivers(thing: MadeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def connect(assembly: object) -> SpringHand:
         hand = SpringHand(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
-        hand.pad_sensor = PadSensor(warmth=0.0)  # type: ignore[attr-defined]
+        hand.pad_sensor = PadSensor(threshold=1)  # type: ignore[attr-defined]
         hand.watch = WatchLimits(frozen=float("inf"))  # type: ignore[attr-defined]
         made_ones.append(hand)
         return hand
@@ -73,6 +73,7 @@ def test_a_plan_is_carried_out_on_a_driver_of_ones_own(
     log = load_run(tmp_path / "ball.run")
     assert log.facts["driver"] == "my_hand:connect"
     assert log.facts["options"]["watch"]["frozen"] in (None, "inf", float("inf"))
+    assert log.pad_sensor == PadSensor(threshold=1)
     assert [hand.stopped for hand in made_drivers] == ["closed"]
 
 

@@ -1,5 +1,4 @@
-"""Finite bodies against fine finite elements (truth.md, finite bodies): force 6 %, bulge 10 %; E = 0.5 MPa, nu =
-0.45."""
+"""Finite bodies against fine finite elements: force 6 %, bulge 10 %; E = 0.5 MPa, nu = 0.45."""
 
 from __future__ import annotations
 

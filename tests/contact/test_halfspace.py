@@ -1,4 +1,4 @@
-"""The local problem against closed forms (truth.md, half-space): force 1 %, radius 1 %, peak pressure 3 %."""
+"""The local problem against closed forms of the half-space: force 1 %, radius 1 %, peak pressure 3 %."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settling: balance of contact forces, Coulomb friction and weight (SPEC 8.3; truth.md, grasp theory)."""
+"""Settling: balance of contact forces, Coulomb friction and weight (SPEC 8.3)."""
 
 from __future__ import annotations
 

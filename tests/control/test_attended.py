@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.control import RunOutcome, RunPhase, check_driver, run_on_driver, tactile
 from pliant.errors import OptionError
 from spring_hand import SpringHand

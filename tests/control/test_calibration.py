@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made
-from made_states import pad_surface
+from made_plans import MadeTask, made
+from made_plans.states import pad_surface
 from pliant.contact import PreparedObject, settle
 from pliant.control import (
     ContactKinematics,

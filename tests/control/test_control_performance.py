@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from handmade_plans import made
+from made_plans import made
 from pliant.control import GraspController, RunPhase
 from spring_hand import SpringHand
 

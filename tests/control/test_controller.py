@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.control import (
     ControlOptions,
     Driver,

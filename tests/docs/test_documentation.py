@@ -126,3 +126,19 @@ def test_pictures_are_small_and_used() -> None:
 def test_no_page_is_larger_than_a_reader_can_take() -> None:
     for page in PAGES:
         assert len(page.read_text().splitlines()) < 320, page.name
+
+
+def test_every_section_that_is_cited_is_in_the_table_of_sections() -> None:
+    table = (DOCS / "architecture.md").read_text().partition("## Section numbers")[2]
+    listed: set[str] = set()
+    for first, last in re.findall(r"^\| ([\d.]+)(?: - ([\d.]+))? \|", table, re.MULTILINE):
+        chapter, _, number = first.partition(".")
+        to = last.partition(".")[2] or number
+        listed |= {f"{chapter}.{n}" for n in range(int(number), int(to) + 1)} if number else {first}
+    for root in ("src", "tests", "benchmarks", "tools", "examples"):
+        for path in (DOCS.parent / root).rglob("*.py"):
+            # The number may stand on the next line, and several after one word; (5) is an equation, [C, 9] a source.
+            for numbers in re.findall(r"\bSPEC\s+(\d+(?:\.\d+)?(?:, \d+\.\d+)*)", path.read_text()):
+                for number in numbers.split(", "):
+                    inside = any(section.startswith(f"{number}.") for section in listed)
+                    assert number in listed or inside, f"{path}: SPEC {number}"

@@ -86,6 +86,7 @@ CHANGES = {
     "name with a null": ("shape: {torus: {major: 0.035, minor: 0.015}}", 'mesh: "a\\0b.stl"', r"cannot be looked up"),
     "obstacle of absurd size": ("{radius: 0.1,", "{radius: 1.0e+30,", r"scene\[1\].shape: radius: 1e\+30"),
     "ring of absurd size": ("{major: 0.035, minor: 0.015}", "{major: 50, minor: 15}", r"object.*130 m across"),
+    "no weights": ("task: {", "planner: {weights: [0, 0, 0]}\ntask: {", r"planner: weights are all 0"),
     "no steps": ("task: {", "task: {steps: 0, ", r"task.steps: 0: .*greater than or equal to 1"),
 }
 

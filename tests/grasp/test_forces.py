@@ -1,4 +1,4 @@
-"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (SPEC 7.3, truth.md)"""
+"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (SPEC 7.3)"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _ring(n: int, friction: float, **more: object) -> ContactSet:
 @pytest.mark.parametrize("friction", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 100])
 def test_contacts_around_a_cylinder_press_with_the_weight_over_n_mu(n: int, friction: float) -> None:
-    """truth.md: N = W / (2 mu) for two, W / (3 mu) for three; the same argument holds for any n."""
+    """N = W / (2 mu) for two, W / (3 mu) for three; the same argument holds for any n."""
     answer = solve_forces(_ring(n, friction), WEIGHT)
     assert answer.forces[:, 2] == pytest.approx(W / (n * friction), rel=1e-6)
     assert answer.largest_force == pytest.approx(W / n * np.hypot(1, 1 / friction), rel=1e-7)
@@ -46,7 +46,7 @@ def test_contacts_around_a_cylinder_press_with_the_weight_over_n_mu(n: int, fric
 
 
 def test_pinch_beside_the_centre_of_mass_holds_exactly_when_the_limit_surface_says_so() -> None:
-    """truth.md: (W/2)^2 + (W s / (2 e))^2 <= (mu f_n)^2 with e = 3 pi a / 16."""
+    """(W/2)^2 + (W s / (2 e))^2 <= (mu f_n)^2 with e = 3 pi a / 16."""
     mu, a, s, load = 0.6, 0.005, 0.004, 2.0
     e = 3 * np.pi * a / 16
     needed = np.hypot(load / 2, load * s / (2 * e)) / mu
@@ -63,7 +63,7 @@ def test_pinch_beside_the_centre_of_mass_holds_exactly_when_the_limit_surface_sa
 
 @pytest.mark.parametrize("friction", [0.1, 0.4, 1.0])
 def test_inclined_faces_in_the_plane_can_squeeze_exactly_below_twice_the_friction_angle(friction: float) -> None:
-    """truth.md: force closure if and only if t / 2 < atan(mu); then a load along the bisector can be met too."""
+    """Force closure if and only if t / 2 < atan(mu); then a load along the bisector can be met too."""
     edge = 2 * np.arctan(friction)
     for tilt, holds in ((edge - 1e-3, True), (edge + 1e-3, False)):
         up = np.sin(tilt / 2)

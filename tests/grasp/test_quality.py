@@ -120,7 +120,7 @@ def test_soft_fingers_are_strictly_better_than_points(random_grasp) -> None:
 
 @pytest.mark.parametrize("friction", [0.1, 0.3, 1.0])
 def test_inclined_faces_close_exactly_below_twice_the_friction_angle(friction: float) -> None:
-    """truth.md: force closure if and only if t / 2 < atan(mu). The margin is mu - tan(t / 2)."""
+    """Force closure if and only if t / 2 < atan(mu). The margin is mu - tan(t / 2)."""
     edge = 2 * np.arctan(friction)
     for tilt in (0.0, edge / 2, edge - 1e-4, edge + 1e-4, edge + 0.3):
         contacts = _planar_pair(friction, tilt)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from handmade_plans import MadeTask, made
+from made_plans import MadeTask, made
 from pliant.files import calibration_path, read_task, save_calibration
 from pliant.lab import CalibrationRun, Disturbance, calibrate_in_lab
 from pliant.planner import Plan, plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from handmade_plans import make_body
+from made_plans import make_body
 from pliant.errors import OptionError
 from pliant.lab import Disturbance, DisturbanceRange, disturbed_body, draw_disturbances, wilson
 

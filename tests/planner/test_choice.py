@@ -2,6 +2,9 @@
 
 from types import SimpleNamespace
 
+import pytest
+
+from pliant.errors import OptionError
 from pliant.planner.advice import advice
 from pliant.planner.choice import ranked
 from pliant.planner.results import Rejection, StableGrasp, Stage
@@ -28,6 +31,11 @@ def test_ties_go_to_the_better_joint_range_and_then_to_the_shorter_way():
 
 def test_weights_can_put_the_way_first():
     assert numbers([grasp(0, 1.0, 1.0, 9.0), grasp(1, 1.5, 1.0, 1.0)], (0.0, 0.0, 1.0)) == [1, 0]
+
+
+def test_weights_that_are_all_zero_are_no_question():
+    with pytest.raises(OptionError, match="weights: all 0"):
+        ranked([grasp(0, 1.0)], (0.0, 0.0, 0.0))
 
 
 def test_nothing_to_rank_is_nothing():

@@ -142,7 +142,7 @@ def test_tactile_cells_lie_on_the_surface_and_look_outwards(hand: str) -> None:
 
 
 def test_sdh2_has_the_cells_of_the_real_hand() -> None:
-    """truth.md: proximal 6 x 14, distal 6 x 13 cells of 3.4 mm; 10 of a distal array's cells do not exist."""
+    """The real hand: proximal 6 x 14, distal 6 x 13 cells of 3.4 mm; 10 of a distal array's cells do not exist."""
     arrays = load_hand("schunk_sdh2").description.tactile
     cells = [int(cell_layout(array).exists.sum()) for array in arrays]
     assert cells == [84, 68] * 3

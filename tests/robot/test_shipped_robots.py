@@ -16,7 +16,7 @@ SDH2_BASES = {"finger_1": (0.01905, 0.033), "finger_2": (0.01905, -0.033), "thum
 
 
 def two_link_tip(finger: str, base_rotation: float, proximal: float, distal: float) -> np.ndarray:
-    """truth.md: links of 86.5 and 68.5 mm, proximal axis 16.5 mm above the base at z = 74.5 mm, closing towards +x."""
+    """Links of 86.5 and 68.5 mm, proximal axis 16.5 mm above the base at z = 74.5 mm, closing towards +x."""
     along = 0.0865 * np.sin(proximal) + 0.0685 * np.sin(proximal + distal)
     up = 0.0745 + 0.0165 + 0.0865 * np.cos(proximal) + 0.0685 * np.cos(proximal + distal)
     heading = {"finger_1": np.pi + base_rotation, "finger_2": np.pi - base_rotation, "thumb": 0.0}[finger]

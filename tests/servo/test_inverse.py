@@ -60,7 +60,7 @@ def test_the_compiled_chain_equals_pinocchio():
 
 @pytest.mark.parametrize("count", [1000])
 def test_every_random_reachable_pose_is_found_within_limits(count):
-    """Protocol of truth.md on the shipped arm: 1e-5, seed at mid-range; verified here once more."""
+    """Protocol of the TRAC-IK paper (benchmarks/ik.py) on the shipped arm: 1e-5, seed at mid-range; verified again."""
     robot = load_arm("kawasaki_fs020n").robot
     solver, rng = InverseKinematics(robot, "flange"), np.random.default_rng(0)
     for _ in range(count):
@@ -93,7 +93,7 @@ def test_the_answer_is_near_the_seed_when_the_seed_is_near():
 
 
 def test_a_pose_out_of_reach_is_answered_with_the_closest():
-    """Straight out along the horizontal: short by what the published lengths add up to (truth.md)."""
+    """Straight out along the horizontal: short by what the published lengths add up to."""
     robot = load_arm("kawasaki_fs020n").robot
     solver = InverseKinematics(robot, FrameTask("flange", rows="position"))
     shoulder = np.array([0.0, 0.0, 0.56])

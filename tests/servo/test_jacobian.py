@@ -48,7 +48,7 @@ def finite_differences(stack, q, reference=None, step=1e-6):
 def test_world_jacobian_equals_finite_differences(robot, number):
     q = robot.random_q(np.random.default_rng(number))
     stack = StackedJacobian(robot, [FrameTask(tip, basis="world") for tip in TIPS])
-    # truth.md: to 1e-6; the central difference itself is good to 1e-9 here.
+    # Wanted to 1e-6; the central difference itself is good to 1e-9 here.
     np.testing.assert_allclose(stack.at(q), finite_differences(stack, q), atol=1e-8)
 
 
@@ -150,7 +150,7 @@ def test_sliding_joints_and_a_follower_with_another_ratio_fold_in():
 
 
 def test_finger_tip_speed_follows_the_two_link_formula():
-    """SDH2: 86.5 and 68.5 mm; the tip's speed across and along the finger, truth.md."""
+    """SDH2: 86.5 and 68.5 mm; the tip's speed across and along the finger."""
     hand = load_hand("schunk_sdh2").robot
     a, b = 0.4, 0.7
     q = hand.q({"thumb_proximal_joint": a, "thumb_distal_joint": b})

@@ -1,7 +1,8 @@
 """Contact forces on bodies that no constant of the model was chosen on.
 
 The answers are from an independent axisymmetric finite-element program with node-by-node contact
-(benchmarks/record/axisymmetric.py), which meets truth.md's ball to 0.05 %. The tolerance is truth.md's for the model.
+(benchmarks/record/axisymmetric.py), which meets the ball of
+tests/contact/test_finite_bodies.py to 0.05 %. The tolerance is the one given there.
 """
 
 from __future__ import annotations

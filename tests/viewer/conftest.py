@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_plan import made_plan
 
+from made_plans import ring_plan
 from pliant.planner import Plan
 
 FLAGS = [
@@ -26,7 +26,7 @@ FLAGS = [
 @pytest.fixture(scope="session")
 def plan() -> Plan:
     """The ring held in two ways, with true deformation."""
-    return made_plan()
+    return ring_plan()
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from pliant.control import PadSensor, RunRecorder, TactileFrame
+from pliant.control import PadResponse, PadSensor, RunRecorder, TactileFrame
+from pliant.errors import InputError
 from pliant.files import save_run
 from pliant.planner import Plan
 from pliant.robot import cell_layout
@@ -50,6 +54,26 @@ def test_frames_come_back_as_pressures_at_the_times_of_the_plan(plan: Plan, meas
         pressures = measured.felt(time)[ARRAY]
         assert pressures[3, 2] * pad.cell_area == pytest.approx(0.1 * frame, rel=0.02)
         assert np.count_nonzero(pressures) == (1 if frame else 0)
+
+
+def test_counts_mean_what_the_sensor_of_the_run_says_also_from_a_file(plan: Plan, tmp_path: Path) -> None:
+    """A pad of one straight line, 100 Pa per count: neither the SDH2's curve nor its temperature."""
+    straight = PadSensor(PadResponse((1e5,), ((1000.0,),), (0.5,), full_scale=2000), warmth=0.5)
+    joints = plan.task.assembly.robot.joint_names
+    recorder = RunRecorder(joints, (ARRAY,))
+    recorder.append({"time": 0.0, "plan_time": 0.0, "phase": 0})
+    frame = np.zeros((13, 6), dtype=np.int64)
+    frame[3, 2] = 250
+    recorder.frame(TactileFrame(ARRAY, 0.0, frame))
+    told = save_run(recorder.log({"pad_sensor": asdict(straight)}), tmp_path / "told.run")
+    assert measured_run(told, plan).felt(0.0)[ARRAY][3, 2] == pytest.approx(250 * 100.0, rel=1e-12)
+    untold = save_run(recorder.log(), tmp_path / "untold.run")
+    standard = float(PadSensor().response.pressures_of(250))
+    assert measured_run(untold, plan).felt(0.0)[ARRAY][3, 2] == pytest.approx(standard, rel=1e-12)
+    for broken in ({"response": 3}, {**asdict(straight), "warmth": 2.0}, "cold", {**asdict(straight), "noise": None}):
+        path = save_run(recorder.log({"pad_sensor": broken}), tmp_path / "broken.run")
+        with pytest.raises(InputError):
+            measured_run(path, plan)
 
 
 def test_measured_pads_lie_below_the_planned_ones_in_the_same_colours(plan: Plan, measured: Measured) -> None:

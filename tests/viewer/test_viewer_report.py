@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from browser_eye import Eye
-from made_plan import without_grasp
 from PIL import Image
 
+from made_plans import without_grasp
 from pliant.cli import run_command as run
 from pliant.control import RunRecorder
 from pliant.files import save_plan, save_run

@@ -13,7 +13,6 @@ from pliant.robot import Inertial, Joint, Link, LinkShape, Mimic, Urdf
 
 GREY = (0.72, 0.73, 0.75, 1.0)
 DARK = (0.22, 0.23, 0.25, 1.0)
-ORANGE = (0.90, 0.49, 0.13, 1.0)
 
 
 def transform(xyz: tuple[float, float, float] = (0, 0, 0), rpy: tuple[float, float, float] = (0, 0, 0)) -> pin.SE3:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pliant.batch.items import Item
-from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.batch.seat import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
 
 __all__ = ["Engine", "LocalEngine"]
@@ -28,7 +29,7 @@ class Engine(Protocol):
     def submit(self, item: Item) -> Any:
         """Start one attempt; a ticket."""
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         """Wait until an attempt has ended or the time is over; every one that has ended with its outcome."""
 
     def close(self) -> None:
@@ -50,9 +51,11 @@ class LocalEngine:
         self._seats: list[Seat] = []
         self._free: queue.SimpleQueue[Seat] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
+        self._count = itertools.count(1)
 
     def open(self, work: str, folder: Path, limits: Limits) -> None:
-        self._seats = [Seat(work, folder, str(i), limits) for i in range(self.jobs)]
+        self._seats = [Seat(work, limits) for _ in range(self.jobs)]
+        self._folder = folder
         for seat in self._seats:
             self._free.put(seat)
         # The threads only wait for their workers.
@@ -65,18 +68,18 @@ class LocalEngine:
         """Of the workers that are alive now."""
         return [pid for seat in self._seats if (pid := seat.pid) is not None]
 
-    def submit(self, item: Item) -> Future[Outcome]:
+    def submit(self, item: Item) -> Future[Attempt]:
         assert self._threads is not None
         return self._threads.submit(self._run, item)
 
-    def _run(self, item: Item) -> Outcome:
+    def _run(self, item: Item) -> Attempt:
         seat = self._free.get()
         try:
-            return seat.run(item)
+            return seat.run(item, self._folder / f"local.{next(self._count)}")
         finally:
             self._free.put(seat)
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         for future in wait(tickets, timeout, return_when=FIRST_COMPLETED).done:
             yield future, future.result()
 

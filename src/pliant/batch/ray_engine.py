@@ -7,20 +7,18 @@ that dies costs the items it was at, and each of them is tried again elsewhere.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import shutil
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pliant.batch.items import Item
-from pliant.batch.seat import Limits, Outcome, Seat
+from pliant.batch.node_folder import node_folder, remove_abandoned
+from pliant.batch.seat import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
 
 __all__ = ["RayEngine"]
@@ -77,7 +75,7 @@ class RayEngine:
         self._running.add(ticket)
         return ticket
 
-    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Outcome]]:
+    def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         if not tickets:
             return
         # Not fetched here: a result on a node that has just died must fail below, where it costs one item.
@@ -88,20 +86,20 @@ class RayEngine:
             self._running.discard(ticket)
             yield ticket, self._outcome(ticket)
 
-    def _outcome(self, ticket: Any) -> Outcome:
+    def _outcome(self, ticket: Any) -> Attempt:
         try:
             name, ok, failure, facts, files = self._ray.get(ticket)
         except self._ray.exceptions.RayTaskError as bad:
             if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
                 raise cause from None
-            return Outcome("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
+            return Attempt("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
         except self._ray.exceptions.RayError as bad:
-            return Outcome(
+            return Attempt(
                 "", False, None, "node", f"the node or its worker was lost: {type(bad).__name__}", _line(bad)
             )
         if not ok:
             kind, reason, detail = failure
-            return Outcome(name, False, None, kind, reason, detail, facts)
+            return Attempt(name, False, None, kind, reason, detail, facts)
         self._count += 1
         made = self._folder / f"ray.{self._count}"
         (made / "files").mkdir(parents=True)
@@ -109,7 +107,7 @@ class RayEngine:
             target = made / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return Outcome(name, True, made, facts=facts)
+        return Attempt(name, True, made, facts=facts)
 
     def close(self) -> None:
         for ticket in self._running:
@@ -119,6 +117,7 @@ class RayEngine:
         if self._started:
             self._ray.shutdown()
             self._started = False
+            remove_abandoned()  # of this machine; on the nodes of another cluster the next batch does it
 
 
 Made = tuple[str, bool, tuple[str, str, str], dict[str, Any], dict[str, bytes]]
@@ -131,16 +130,13 @@ def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits,
     """One attempt at an item, in a process of Ray: name, whether it is finished, the failure, facts, files."""
     key = (work, limits, tuple(paths))
     if key not in _SEATS:
-        folder = Path(tempfile.mkdtemp(prefix="pliant_batch_"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _SEATS[key] = Seat(work, folder, "0", limits, paths)
-    outcome = _SEATS[key].run(Item(name, arguments))
+        _SEATS[key] = Seat(work, limits, paths)
     files: dict[str, bytes] = {}
-    if outcome.made is not None:
-        if outcome.ok:
+    with node_folder() as folder:
+        outcome = _SEATS[key].run(Item(name, arguments), folder / "made")
+        if outcome.ok and outcome.made is not None:
             found = [path for path in outcome.made.rglob("*") if path.is_file()]
             files = {str(path.relative_to(outcome.made)): path.read_bytes() for path in found}
-        shutil.rmtree(outcome.made, ignore_errors=True)
     facts = outcome.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
     return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pliant.batch.engines import Engine, LocalEngine
 from pliant.batch.items import Item
-from pliant.batch.seat import Limits, Outcome
+from pliant.batch.seat import Attempt, Limits
 from pliant.batch.store import Store
 from pliant.batch.summary import summarise
 from pliant.batch.work import find_work
@@ -153,7 +153,7 @@ class _Run:
                 return
         self._tell()
 
-    def _take(self, item: Item, outcome: Outcome) -> None:
+    def _take(self, item: Item, outcome: Attempt) -> None:
         attempt = len(self.reasons.get(item.name, ())) + 1
         facts = {"item": item.name, "attempt": attempt, "ok": outcome.ok}
         if outcome.ok:

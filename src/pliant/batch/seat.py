@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import Any
 from pliant.batch.items import Item
 from pliant.errors import InputError, OptionError, Problem
 
-__all__ = ["Limits", "Outcome", "Seat", "WorkerError"]
+__all__ = ["Attempt", "Limits", "Seat", "WorkerError"]
 
 TICK = 0.05
 """How often the memory of a worker is looked at [s]."""
@@ -48,7 +49,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Attempt:
     """What became of one attempt at an item.
 
     Args:
@@ -75,8 +76,6 @@ class Seat:
 
     Args:
         work: name of the work.
-        folder: for scratch folders and the worker's log.
-        name: unique among the seats that share the folder.
         limits: of every item.
         paths: where modules are looked for, as in this process by default.
     """
@@ -84,14 +83,14 @@ class Seat:
     STARTS = 3
     STARTING_S = 300.0
 
-    def __init__(self, work: str, folder: Path, name: str, limits: Limits, paths: Iterable[str] | None = None) -> None:
-        self.work, self.folder, self.name, self.limits = work, folder, name, limits
+    def __init__(self, work: str, limits: Limits, paths: Iterable[str] | None = None) -> None:
+        self.work, self.limits = work, limits
         self.paths = list(sys.path if paths is None else paths)
-        self.log = folder / f"worker_{name}.log"
         self.closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = b""
-        self._count = 0
+        # Without a name: it is gone with this process, however that ends.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read as long as the seat lives
         self._log_from = 0
 
     @property
@@ -100,11 +99,13 @@ class Seat:
         process = self._process
         return process.pid if process is not None else None
 
-    def run(self, item: Item) -> Outcome:
-        """One attempt at an item; never raises for what the item does."""
+    def run(self, item: Item, scratch: Path) -> Attempt:
+        """One attempt at an item; never raises for what the item does.
+
+        Args:
+            scratch: the folder to make for rows and files.
+        """
         process = self._worker()
-        self._count += 1
-        scratch = self.folder / f"{self.name}.{self._count}"
         question = {
             "item": item.name,
             "arguments": item.arguments,
@@ -126,12 +127,12 @@ class Seat:
         if isinstance(answer, dict):
             facts |= {key: answer[key] for key in ("wall_s", "cpu_s", "peak_bytes", "rows") if key in answer}
             if answer["ok"]:
-                return Outcome(item.name, True, scratch, facts=facts)
-            return Outcome(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
+                return Attempt(item.name, True, scratch, facts=facts)
+            return Attempt(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
         kind, reason = answer if answer is not None else ("died", "")
         code = self._end()
         reason = reason or _death(code)
-        return Outcome(item.name, False, scratch, kind, reason, self._last_words(), facts)
+        return Attempt(item.name, False, scratch, kind, reason, self._last_words(), facts)
 
     def close(self) -> None:
         """End the worker now, from any thread; an item that it was at is lost."""
@@ -143,6 +144,7 @@ class Seat:
     def end(self) -> None:
         """Take leave of a closed worker; from the thread that ran it, or when that has ended."""
         self._end()
+        self._log.close()
 
     # -- the process -------------------------------------------------------------------------------------------------
 
@@ -168,16 +170,18 @@ class Seat:
         one = dict.fromkeys(THREADS, "1")
         environment = os.environ | one | {"PYTHONPATH": os.pathsep.join(filter(None, self.paths))}
         self._heard = b""
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "pliant.batch.worker", self.work],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                # A session of its own: Ctrl-C in the terminal reaches us, not the item; and its children end with it.
-                start_new_session=True,
-            )
+        self._log_from = 0
+        os.ftruncate(self._log.fileno(), 0)
+        os.lseek(self._log.fileno(), 0, os.SEEK_SET)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pliant.batch.worker", self.work],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            # A session of its own: Ctrl-C in the terminal reaches us, not the item; and its children end with it.
+            start_new_session=True,
+        )
         if self.closed:
             _kill(self._process)
         return self._process
@@ -234,19 +238,12 @@ class Seat:
         return process.poll() is not None
 
     def _log_size(self) -> int:
-        try:
-            return self.log.stat().st_size
-        except OSError:
-            return 0
+        return os.fstat(self._log.fileno()).st_size
 
     def _last_words(self) -> str:
-        try:
-            with self.log.open("rb") as file:
-                # What earlier items printed is of no use to this one.
-                file.seek(max(self._log_from, self._log_size() - 4000))
-                return file.read().decode(errors="replace")
-        except OSError:
-            return ""
+        # What earlier items printed is of no use to this one. The worker writes where the file stands: we do not seek.
+        start = max(self._log_from, self._log_size() - 4000)
+        return os.pread(self._log.fileno(), 4000, start).decode(errors="replace")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

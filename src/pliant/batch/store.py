@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from pliant.batch.work import Column
 from pliant.documents import make_folder
 from pliant.errors import OptionError, Problem
+from pliant.file_bytes import write_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -207,8 +208,5 @@ def _to_disk(path: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> Path:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    _to_disk(part)
-    part.replace(path)
+    write_bytes(path, text.encode(), error=OptionError)
     return path

@@ -155,7 +155,7 @@ def _write_pictures(played: Recording, report: RecordingReport, hand: Hand, fold
 
     from pliant.control import PadSensor, TactileFrame, TactileProcessor
     from pliant.documents import make_folder
-    from pliant.viewer import pressure_image
+    from pliant.viewer import readings_image, save_png
 
     target = make_folder(folder)
     processor = TactileProcessor.for_hand(
@@ -170,12 +170,7 @@ def _write_pictures(played: Recording, report: RecordingReport, hand: Hand, fold
             pad.array: processor.process(TactileFrame(pad.array, 0.0, recorded.frames[pad.array][moment]))
             for pad in grasp.pads
         }
-        path = target / f"{Path(played.source).stem}_grasp_{grasp.index}.png"
-        pressure_image(
-            {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
-            exists={name: processor.layout(name).exists for name in readings},
-            centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
-            title=f"{Path(played.source).stem}, grasp {grasp.index}, {recorded.frame_time[moment]:.2f} s",
-        ).save(path)
-        files.append(path)
+        title = f"{Path(played.source).stem}, grasp {grasp.index}, {recorded.frame_time[moment]:.2f} s"
+        image = readings_image(readings, processor, title=title)
+        files.append(save_png(image, target / f"{Path(played.source).stem}_grasp_{grasp.index}.png"))
     return files

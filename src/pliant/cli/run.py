@@ -198,11 +198,10 @@ def _ranges(text: str | None) -> Any:
 
 def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
     """Takes a picture at the beginning of every phase, where the machine can draw without a screen."""
-    from PIL import Image
-
     from pliant.documents import make_folder
     from pliant.errors import OptionError
     from pliant.lab import picture
+    from pliant.viewer import save_png
 
     target = make_folder(folder)
     blind = False
@@ -216,9 +215,7 @@ def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
         except OptionError:
             blind = True
             return
-        path = target / f"phase_{len(files)}_{phase}.png"
-        Image.fromarray(pixels).save(path)
-        files.append(path)
+        files.append(save_png(pixels, target / f"phase_{len(files)}_{phase}.png"))
 
     return photograph
 

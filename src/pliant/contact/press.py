@@ -1,4 +1,4 @@
-"""A virtual indentation test.   (cli.md, ``press``)"""
+"""A virtual indentation test: what the command ``pliant press`` computes."""
 
 from __future__ import annotations
 

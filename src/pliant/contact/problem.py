@@ -16,7 +16,7 @@ from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.objects.compliance import Compliance
 
-__all__ = ["Patch", "Problem", "assemble", "coupling_matrix", "gap_modes", "likely_cells", "patch_of"]
+__all__ = ["ContactProblem", "Patch", "assemble", "coupling_matrix", "gap_modes", "likely_cells", "patch_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,7 +79,7 @@ def patch_of(pad: int, overlap: Overlap) -> Patch:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ContactProblem:
     """Compliance matrix, penetrations and which patch every unknown belongs to."""
 
     compliance: Floats
@@ -94,7 +94,7 @@ def assemble(
     patches: list[Patch],
     coupling: Floats,
     count: int,
-) -> Problem:
+) -> ContactProblem:
     """Lay the grids, measure the gaps, fill L + H."""
     for patch in patches:
         _measure(thing, pads[patch.pad], Ts_object_pad[patch.pad], patch, count)
@@ -122,7 +122,7 @@ def assemble(
         if dents[-1] is not None:
             compliance[at, at] += dents[-1]
     _resolve_large(thing, pads, patches, compliance, coupling, dents, block, count)
-    return Problem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
+    return ContactProblem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
 
 
 def _dent(thing: PreparedObject, patch: Patch, count: int) -> Floats | None:
@@ -160,7 +160,7 @@ def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patc
     )
 
 
-def likely_cells(patches: list[Patch], problem: Problem, *, known: bool) -> NDArray[np.bool_]:
+def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) -> NDArray[np.bool_]:
     """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
     # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
     guess = np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])

@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.contact.pressure import Pressures, solve_pressures
-from pliant.contact.problem import Patch, Problem, assemble, coupling_matrix, likely_cells
+from pliant.contact.problem import ContactProblem, Patch, assemble, coupling_matrix, likely_cells
 from pliant.contact.region import ContactState, ContactStatus
 from pliant.contact.solve import find_patches, refocus, report, tangential_stiffness
 from pliant.contact.surfaces import PadSurface, PreparedObject
@@ -99,7 +99,7 @@ def _settle(
         return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
     size = 0.5 * min(thing.surface.size, 1e3)
     first_force: float | None = None
-    problem: Problem | None = None
+    problem: ContactProblem | None = None
     answer: Pressures | None = None
     grips: list[_Grip] = []
     deepest = max(patch.depth for patch in patches)
@@ -191,7 +191,7 @@ def _limits(patch: Patch, mu: float, force: float) -> tuple[float, float]:
 
 
 def _balance(
-    problem: Problem,
+    problem: ContactProblem,
     patches: list[Patch],
     pads: list[PadSurface],
     grips: list[_Grip],
@@ -253,7 +253,7 @@ def _balance(
     return answer, sticking
 
 
-def _friction(grip: _Grip, patch: Patch, pad: PadSurface, answer: Pressures, problem: Problem, k: int) -> Floats:
+def _friction(grip: _Grip, patch: Patch, pad: PadSurface, answer: Pressures, problem: ContactProblem, k: int) -> Floats:
     """Friction on the object: force along the patch's x and y [N], moment about its normal [N m]."""
     force = float(answer.forces[problem.block == k].sum())
     if pad.friction == 0.0:

@@ -13,8 +13,8 @@ from pliant.contact.coupling import cross_compliance
 from pliant.contact.detection import cross, find_overlaps
 from pliant.contact.pressure import Pressures, factored, solve_pressures
 from pliant.contact.problem import (
+    ContactProblem,
     Patch,
-    Problem,
     assemble,
     coupling_matrix,
     gap_modes,
@@ -78,7 +78,7 @@ def solve_contacts(
     if not patches:
         return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
     scale = 0.5 * min(thing.surface.size, 1e3)
-    problem: Problem | None = None
+    problem: ContactProblem | None = None
     answer: Pressures | None = None
     force = np.zeros(0)
     pushed = False
@@ -138,7 +138,7 @@ def _motion(start: pin.SE3, end: pin.SE3) -> Floats:
 
 
 def _settled(
-    before: Floats, now: Floats, patches: list[Patch], problem: Problem, answer: Pressures, cells: int
+    before: Floats, now: Floats, patches: list[Patch], problem: ContactProblem, answer: Pressures, cells: int
 ) -> bool:
     """Forces no longer change, and no pressure presses against the border of its grid."""
     if len(before) != len(now) or np.abs(now - before).max() > 4e-3 * np.abs(now).max():
@@ -152,7 +152,7 @@ def _clipped(patch: Patch, forces: Floats, cells: int) -> bool:
     return bool(((i == 0) | (i == cells - 1) | (j == 0) | (j == cells - 1)).any())
 
 
-def refocus(patches: list[Patch], problem: Problem, answer: Pressures, cells: int) -> None:
+def refocus(patches: list[Patch], problem: ContactProblem, answer: Pressures, cells: int) -> None:
     """Centre and size every grid by the pressure just found; keep the axes along its principal directions."""
     for k, patch in enumerate(patches):
         f = answer.forces[problem.block == k]
@@ -184,7 +184,7 @@ def report(
     thing: PreparedObject,
     pads: list[PadSurface],
     patches: list[Patch],
-    problem: Problem,
+    problem: ContactProblem,
     answer: Pressures,
     start: pin.SE3,
     pose: pin.SE3,
@@ -237,7 +237,7 @@ def _surface_load(patch: Patch, f: Floats) -> SurfaceLoad:
     return SurfaceLoad(patch.spread.corners, patch.spread.weights[:, None] * along, patch.placed.radii)
 
 
-def _normal_stiffness(problem: Problem, answer: Pressures, count: int) -> Floats:
+def _normal_stiffness(problem: ContactProblem, answer: Pressures, count: int) -> Floats:
     """dF_A / d(pad A inward) with the active cells, the other pads and the object's rigid motion held [N/m]."""
     out = np.zeros(count)
     on = np.flatnonzero(answer.forces > 0.0)

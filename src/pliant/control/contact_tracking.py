@@ -29,7 +29,7 @@ class ContactEstimate:
         measured: n normal forces by the latest frames [N]; NaN where no array looks.
         points: n x 3 centres of pressure in the links' frames [m]; NaN without contact.
         forces, places: the same, filtered (or as measured where the filter is off, or as planned where nothing looks).
-        other: largest force of a pad or region that the plan does not know [N], and its array.
+        other: largest force of an array on a link that the plan does not touch with [N], and its name.
         fresh: whether a frame of one of the contacts' arrays has just come in.
         spikes: arrays whose frame was left out just now.
     """
@@ -130,7 +130,7 @@ class ContactTracker:
         return True
 
     def _assign(self, moment: PlannedMoment) -> None:
-        """Give every region to the nearest planned contact of its link; what no contact wants is 'other'."""
+        """Give every region to the nearest planned contact of its link; where a link has none, it is 'other'."""
         n = len(self.timeline.links)
         totals, sums = np.zeros(n), np.zeros((n, 3))
         other, where = 0.0, ""

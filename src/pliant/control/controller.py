@@ -427,4 +427,4 @@ class GraspController:
         from dataclasses import asdict
 
         facts = {"options": asdict(self.options), "end": str(self.phase), "reason": self.reason}
-        return self.recorder.log(facts)
+        return self.recorder.log(facts | {"pad_sensor": asdict(self.processor.sensor)})

@@ -23,7 +23,7 @@ __all__ = ["ContactKinematics", "ForceLoop", "contact_kinematics"]
 Floats = NDArray[np.float64]
 
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
-DAMPING = 0.02  # of the joints' answer, relative to the largest singular value squared
+DAMPING = 0.02  # of the joints' answer, relative to the root of the sum of squared singular values
 ARM = 0.03  # torques over the size of things in hands [m]
 LEAST_WANTED = 0.3  # a weaker grip is not felt reliably [N]
 
@@ -150,13 +150,13 @@ class ForceLoop:
         dt: float,
         series: Floats | None = None,
     ) -> Floats:
-        """Change of the hand's joints for these normal-force errors, limited per step.
+        """Change of the hand's joints within a time for these normal-force errors, limited by ``ControlOptions.step``.
 
         Args:
             error: n, wanted minus felt [N].
             now: contacts as they are.
             free: which joints may take part.
-            dt: time since the step before [s].
+            dt: the time [s]; with 1 the answer is a rate.
             series: what ``series_stiffness`` says of them, where that is known already [N/m].
         """
         error = self.internal(error, now)

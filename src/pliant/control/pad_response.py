@@ -49,6 +49,10 @@ class PadResponse:
             problems.append(Problem("counts", f"{len(self.counts)} rows", f"one per warmth: {len(self.warmths)}"))
         if any(len(row) != len(self.pressures) for row in self.counts):
             problems.append(Problem("counts", "rows differ in length", f"{len(self.pressures)} values, as pressures"))
+        if not self.pressures:
+            problems.append(Problem("pressures", "none", "at least one"))
+        if self.full_scale < 1:
+            problems.append(Problem("full_scale", f"{self.full_scale!r}", "1 or more [counts]"))
         if problems:
             raise OptionError("pad calibration", problems)
 

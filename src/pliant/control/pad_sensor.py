@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ class PadSensor:
     Args:
         response: the calibration table.
         warmth: -1 cold, 0 operating, 1 hot.
-        noise: standard deviation of a loaded cell's counts.
+        noise: standard deviation of a loaded cell's counts, the same at any load.
         threshold: smaller counts are sent as 0, as the real electronics do.
     """
 
@@ -41,8 +43,24 @@ class PadSensor:
             raise OptionError("pad sensor", problems)
         self.response.counts_of(0.0, warmth=self.warmth)
 
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], *, source: str) -> PadSensor:
+        """Read what ``dataclasses.asdict`` of a sensor became in a file; ``source`` names it in messages."""
+        try:
+            table = facts["response"]
+            response = PadResponse(
+                tuple(float(pressure) for pressure in table["pressures"]),
+                tuple(tuple(float(count) for count in row) for row in table["counts"]),
+                tuple(float(warmth) for warmth in table["warmths"]),
+                int(table["full_scale"]),
+            )
+            return cls(response, float(facts["warmth"]), float(facts["noise"]), int(facts["threshold"]))
+        except (KeyError, TypeError, ValueError, OverflowError) as bad:
+            what = f"cannot be read: {type(bad).__name__}: {bad}"
+            raise OptionError(source, Problem("pad_sensor", what, "write the file again")) from None
+
     def counts(self, forces: Floats, *, cell_area: float, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
-        """Counts of cells that feel these normal forces [N]. Cells without load stay silent: noise scales with signal.
+        """Counts of cells that feel these normal forces [N]. Noise is on loaded cells only.
 
         Args:
             forces: any shape, 0 or more [N].

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.control.driver import TactileFrame
+from pliant.control.pad_sensor import PadSensor
 from pliant.control.phases import Event, RunPhase
 
 __all__ = ["PadFrames", "RunLog", "RunRecorder"]
@@ -42,7 +43,7 @@ class RunLog:
             frames) [m].
         events: in the order in which they happened.
         frames: of every array that sent any.
-        facts: anything else worth keeping, in JSON's types.
+        facts: anything else worth keeping, in JSON's types; ``pad_sensor`` is what counts meant in this run.
     """
 
     joints: tuple[str, ...]
@@ -72,6 +73,12 @@ class RunLog:
     def reason(self) -> str:
         """Why it was aborted; empty if it was not."""
         return next((event.text for event in self.events if event.kind == "abort"), "")
+
+    @property
+    def pad_sensor(self) -> PadSensor:
+        """What its counts mean: the sensor the controller read them with; standard pads where the log tells none."""
+        told = self.facts.get("pad_sensor")
+        return PadSensor() if told is None else PadSensor.from_facts(told, source="run log")
 
     def during(self, phase: RunPhase) -> NDArray[np.bool_]:
         """Which steps belong to a phase."""

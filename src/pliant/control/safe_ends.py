@@ -15,7 +15,8 @@ __all__ = ["eased", "opened"]
 
 Floats = NDArray[np.float64]
 
-OPENING = 0.5  # of the planned way per second, when the hand opens [1/s]
+OPENING = 1.0  # of the planned way per second, when the hand opens [1/s]
+SLOWEST = 0.04  # it opens no slower than this [rad/s, m/s]
 EASED = 0.8  # of the permitted force
 
 
@@ -24,7 +25,7 @@ def opened(command: Floats, timeline: Timeline, hand: NDArray[np.bool_], dt: flo
     goal = command.copy()
     goal[hand] = timeline.q_pregrasp[hand]
     way = np.abs(timeline.q_pregrasp - timeline.q_touch)[hand].max(initial=0.0)
-    reach = max(OPENING * way, 0.02) * 2.0 * dt
+    reach = max(OPENING * way, SLOWEST) * dt
     command = command + np.clip(goal - command, -reach, reach)
     return command, bool(np.abs(goal - command).max() < 1e-6)
 
@@ -32,7 +33,7 @@ def opened(command: Floats, timeline: Timeline, hand: NDArray[np.bool_], dt: flo
 def eased(
     command: Floats, sample: Sample, estimate: ContactEstimate, moment: PlannedMoment, loop: ForceLoop, dt: float
 ) -> tuple[Floats, bool]:
-    """The next command where a force is over its limit: give way there; and whether no force is."""
+    """The next command where a force is above ``EASED`` of what is permitted: give way there; and whether none is."""
     over = felt_forces(estimate.measured) > EASED * loop.timeline.max_force
     if not over.any() or sample.joints is None or not np.isfinite(sample.joints.positions).all():
         return command, not over.any()

@@ -57,8 +57,6 @@ class TorqueLaw:
         if not ((self.damping >= 0).all() and (self.stiffness >= 0).all()):
             raise OptionError("torque law", "damping and stiffness must not be negative")
         self.solver = ForceSolver(margin=margin, explain=False)
-        servo = assembly.servo_stiffness
-        self._compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
 
     def torques(
         self,

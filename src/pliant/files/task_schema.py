@@ -161,6 +161,12 @@ class PlannerFields(Document):
     turn_tolerance_deg: Annotated[float, Field(gt=0, le=90)] = 3.0
     weights: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.0, 0.0)
 
+    @model_validator(mode="after")
+    def _weighs_something(self) -> PlannerFields:
+        if not any(self.weights):
+            raise ValueError("weights are all 0: nothing is left to choose by; give at least one above 0")
+        return self
+
 
 class TaskFile(Document):
     """A task file as written."""

@@ -5,7 +5,7 @@ Takes arrays, never robots. The door for most is :func:`solve_forces`; loops kee
 
 from pliant.grasp.certificate import Certificate
 from pliant.grasp.cones import Family, Objective
-from pliant.grasp.contacts import Contact, ContactModel, ContactSet, contact_rotations
+from pliant.grasp.contacts import Contact, ContactSet, contact_rotations
 from pliant.grasp.forces import ForceSolver, SolverFailure, solve_forces
 from pliant.grasp.friction import FrictionResult, balancing_friction
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, epsilon_linf_bounds, wrench_volume
@@ -21,6 +21,7 @@ from pliant.grasp.inverse import (
     total_compliance,
     weighted_right_inverse,
 )
+from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import (
     MatrixReport,
     contact_twists,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pliant.grasp.contacts import ContactModel, Layout
+from pliant.grasp.layout import ContactModel, Layout
 
 __all__ = ["ConeProgram", "Family", "Numbers", "Objective", "Shape", "Solution", "cone_distance"]
 

@@ -9,29 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.errors import GraspError, Problem
+from pliant.grasp.layout import ContactModel, Layout, layout_of, point_layout
 
-__all__ = ["Contact", "ContactModel", "ContactSet", "Layout", "contact_rotations"]
+__all__ = ["Contact", "ContactSet", "contact_rotations"]
 
 # Radius over which a Hertz patch resists twisting: the moment of a fully sliding patch is mu f_n e.   (SPEC 7.1)
 SPIN_ARM_PER_RADIUS = 3 * np.pi / 16
 # What a stiffness is taken to be when none is given; only ratios between contacts matter then.
 DEFAULT_STIFFNESS = 1000.0
 UNIT_TOLERANCE = 1e-6
-
-
-class ContactModel(StrEnum):
-    """What a contact can pass on."""
-
-    FRICTIONLESS = "frictionless"
-    POINT = "point"
-    SOFT = "soft"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,91 +45,6 @@ class Contact:
     max_force: float = np.inf
     stiffness: ArrayLike | None = None
     radius: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Where each component of the stacked contact force f lives: (tangents.., normal, [moment]) contact by contact."""
-
-    dimension: int
-    models: tuple[ContactModel, ...]
-    columns: NDArray[np.intp]  # of each component of f among the n*d columns of G~
-    normal: NDArray[np.intp]  # of each contact's normal force in f
-    slices: tuple[slice, ...]  # of each contact in f
-    force_entries: NDArray[np.intp]  # components of f that are forces ..
-    force_places: NDArray[np.intp]  # .. and their places in the flat n x s table of forces
-    moment_entries: NDArray[np.intp]
-    moment_contacts: NDArray[np.intp]
-    no_shift: NDArray[np.float64]  # 1 x size zeros: the answer to no disturbance
-    ones: NDArray[np.float64]  # one per component
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        # Back from another process it becomes the one layout of this process, so that the solvers kept for it serve it.
-        return _layout, (self.dimension, self.models)
-
-    @property
-    def size(self) -> int:
-        """Number of components of f."""
-        return len(self.columns)
-
-    def selection(self) -> NDArray[np.float64]:
-        """H, block diagonal: picks what the contact models pass on, w_c = H f.   (SPEC 7.1)"""
-        wrench = 6 if self.dimension == 3 else 3
-        h = np.zeros((wrench * len(self.models), self.size))
-        h[self.columns, np.arange(self.size)] = 1.0
-        return h
-
-
-@lru_cache(maxsize=256)
-def _layout(dimension: int, models: tuple[ContactModel, ...]) -> Layout:
-    s, d = (3, 6) if dimension == 3 else (2, 3)
-    picks = {
-        ContactModel.FRICTIONLESS: (s - 1,),
-        ContactModel.POINT: tuple(range(s)),
-        ContactModel.SOFT: (*range(s), d - 1),
-    }
-    columns: list[int] = []
-    normal: list[int] = []
-    slices: list[slice] = []
-    force_entries: list[int] = []
-    force_places: list[int] = []
-    moment_entries: list[int] = []
-    moment_contacts: list[int] = []
-    for i, model in enumerate(models):
-        start = len(columns)
-        for pick in picks[model]:
-            if pick < s:
-                force_entries.append(len(columns))
-                force_places.append(i * s + pick)
-            else:
-                moment_entries.append(len(columns))
-                moment_contacts.append(i)
-            if pick == s - 1:
-                normal.append(len(columns))
-            columns.append(i * d + pick)
-        slices.append(slice(start, len(columns)))
-
-    def integers(values: list[int]) -> NDArray[np.intp]:
-        return np.array(values, dtype=np.intp)
-
-    return Layout(
-        dimension,
-        models,
-        integers(columns),
-        integers(normal),
-        tuple(slices),
-        integers(force_entries),
-        integers(force_places),
-        integers(moment_entries),
-        integers(moment_contacts),
-        np.zeros((1, len(columns))),
-        np.ones(len(columns)),
-    )
-
-
-@lru_cache(maxsize=64)
-def _point_layout(dimension: int, n: int) -> Layout:
-    return _layout(dimension, (ContactModel.POINT,) * n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +152,7 @@ class ContactSet:
             raise GraspError(source, problems)
         r = contact_rotations(nrm / lengths[:, None]) if rotations is None else np.asarray(rotations, dtype=float)
         if radius is None and mu.all():
-            return cls(p, r, mu, f_max, k, a, a, _point_layout(s, n), lengths)
+            return cls(p, r, mu, f_max, k, a, a, point_layout(s, n), lengths)
         rough = [ContactModel.SOFT if flag else ContactModel.POINT for flag in is_soft.tolist()]
         models = tuple(
             model if m > 0 else ContactModel.FRICTIONLESS for m, model in zip(mu.tolist(), rough, strict=True)
@@ -253,7 +160,7 @@ class ContactSet:
         e = SPIN_ARM_PER_RADIUS * a * is_soft
         # Twisting a bonded circular patch on an incompressible half-space: 16/3 G a^3 against 16/3 G a for sliding it.
         spin = k[:, 0, 0] * a**2
-        return cls(p, r, mu, f_max, k, e, spin, _layout(s, models), lengths)
+        return cls(p, r, mu, f_max, k, e, spin, layout_of(s, models), lengths)
 
     def __len__(self) -> int:
         return len(self.points)

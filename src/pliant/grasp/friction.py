@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pliant.errors import GraspError
-from pliant.grasp.contacts import ContactModel, ContactSet
+from pliant.grasp.contacts import ContactSet
+from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, reference_length
 
 __all__ = ["FrictionResult", "balancing_friction"]

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 
-from pliant.grasp.contacts import ContactModel, ContactSet
+from pliant.grasp.contacts import ContactSet
+from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import RANK_TOLERANCE, component_scale, grasp_matrix, reference_length
 
 __all__ = ["edge_wrenches", "epsilon_l1", "epsilon_linf", "epsilon_linf_bounds", "wrench_volume"]

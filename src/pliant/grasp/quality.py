@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from pliant.errors import OptionError
-from pliant.grasp.contacts import ContactModel, ContactSet
+from pliant.grasp.contacts import ContactSet
 from pliant.grasp.forces import ForceSolver
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, wrench_volume
+from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, object_report, reference_length
 
 __all__ = ["MEASURES", "Measure", "force_closure_margin", "grasp_quality", "is_force_closure", "joint_range"]

@@ -23,7 +23,7 @@ from pliant.lab.simulation import ObjectState, Simulation
 from pliant.lab.soft_body import TetMesh, tetrahedra
 from pliant.lab.trial import (
     Disturbance,
-    Outcome,
+    TrialOutcome,
     TrialResult,
     TrialSettings,
     disturbed_body,
@@ -46,7 +46,6 @@ __all__ = [
     "LinkContact",
     "ObjectPart",
     "ObjectState",
-    "Outcome",
     "PadForces",
     "Pads",
     "Scene",
@@ -56,6 +55,7 @@ __all__ = [
     "Simulation",
     "Slosh",
     "TetMesh",
+    "TrialOutcome",
     "TrialResult",
     "TrialSettings",
     "build_scene",

@@ -54,7 +54,7 @@ class FaultyDriver:
     Args:
         driver: the sound one.
         injection: what goes wrong once armed.
-        array: of the dead or wild pad; the first one with force in it if empty.
+        array: of the dead or wild pad; the one that feels most when it is armed if empty.
         joint: of the stuck joint.
     """
 

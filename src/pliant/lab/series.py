@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pliant.errors import OptionError, Problem
-from pliant.lab.trial import Disturbance, Outcome, TrialResult, TrialSettings, run_trial
+from pliant.lab.trial import Disturbance, TrialOutcome, TrialResult, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.workers import end_with_parent
 
@@ -66,7 +66,7 @@ class SeriesEntry:
 
     number: int
     disturbance: Disturbance
-    outcome: Outcome
+    outcome: TrialOutcome
     reason: str
     slip: float
     object_error: tuple[float, float]
@@ -98,7 +98,7 @@ class SeriesResult:
     @property
     def counts(self) -> dict[str, int]:
         """How many ended how."""
-        return {str(o): sum(entry.outcome is o for entry in self.entries) for o in Outcome}
+        return {str(o): sum(entry.outcome is o for entry in self.entries) for o in TrialOutcome}
 
 
 def wilson(successes: int, trials: int, *, z: float = 1.959964) -> tuple[float, float]:
@@ -152,7 +152,7 @@ def run_series(
         with ProcessPoolExecutor(min(workers, count), mp_context=context, initializer=end_with_parent) as pool:
             for entry in pool.map(_entry, jobs):
                 done(entry)
-    held = sum(entry.outcome is Outcome.HELD for entry in entries)
+    held = sum(entry.outcome is TrialOutcome.HELD for entry in entries)
     limit = min(contact.max_force for state in grasp.states for contact in state.contacts)
     return SeriesResult(
         tuple(entries), held / count, wilson(held, count), max(entry.max_force for entry in entries), limit

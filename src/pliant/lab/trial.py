@@ -31,7 +31,7 @@ from pliant.robot import PALM_FRAME
 
 __all__ = [
     "Disturbance",
-    "Outcome",
+    "TrialOutcome",
     "TrialResult",
     "TrialSettings",
     "disturbed_body",
@@ -47,13 +47,17 @@ FALLEN = 0.5  # of the planned height over the support: below, it was dropped
 SUPPORT = 0.006  # something that close below the object holds it up [m]
 
 
-class Outcome(StrEnum):
-    """What became of a trial."""
+class TrialOutcome(StrEnum):
+    """What became of a trial, as the simulator knows it: of a run on a robot only the pads can tell (`RunOutcome`)."""
 
     HELD = "held"
+    """Carried to the end, off its support, in the hand."""
     DROPPED = "dropped"
+    """Not in the hand after the lift had begun or at the end, or not risen with it, whatever the controller felt."""
     ABORTED = "aborted"
+    """Ended by the controller before its end, and not dropped."""
     UNSTABLE = "unstable"
+    """The simulation failed: nothing can be said."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class TrialResult:
         notes: of the scene.
     """
 
-    outcome: Outcome
+    outcome: TrialOutcome
     reason: str
     slip: float
     object_error: tuple[float, float]
@@ -136,7 +140,7 @@ class TrialResult:
     @property
     def held(self) -> bool:
         """Whether the object was in the hand at the end."""
-        return self.outcome is Outcome.HELD
+        return self.outcome is TrialOutcome.HELD
 
 
 def pressed_places(grasp: PlannedGrasp) -> Floats:
@@ -325,22 +329,22 @@ def _judge(
     grasp: PlannedGrasp,
     risen: float,
     observer: _Observer,
-) -> tuple[Outcome, str]:
+) -> tuple[TrialOutcome, str]:
     """Held means: carried to the end, off its support, in the hand."""
     if lab.fault:
-        return Outcome.UNSTABLE, lab.fault
+        return TrialOutcome.UNSTABLE, lab.fault
     lifted = RunPhase.LIFT in observer.at_phase or RunPhase.MOVE in observer.at_phase
     rise = float(grasp.states[-1].centre_of_mass[2] - grasp.grasp.centre_of_mass[2])
     gone = not lab.pads.contacts()
     fallen = rise > 1e-3 and risen < FALLEN * rise
     if lifted and (gone or (fallen and log.end is RunPhase.DONE)):
         where = "nothing is in the hand" if gone else f"it has risen {1e3 * risen:.1f} of {1e3 * rise:.1f} mm"
-        return Outcome.DROPPED, f"{log.reason}; {where}" if log.reason else where
+        return TrialOutcome.DROPPED, f"{log.reason}; {where}" if log.reason else where
     if controller.phase is not RunPhase.DONE:
-        return Outcome.ABORTED, log.reason
+        return TrialOutcome.ABORTED, log.reason
     if not lifted and gone:
-        return Outcome.DROPPED, "nothing is in the hand"
-    return Outcome.HELD, ""
+        return TrialOutcome.DROPPED, "nothing is in the hand"
+    return TrialOutcome.HELD, ""
 
 
 def _slip(task: Task, grasp: PlannedGrasp, observer: _Observer, palm: pin.SE3, thing: pin.SE3) -> float:

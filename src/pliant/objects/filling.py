@@ -64,7 +64,7 @@ class Filling:
         return float(_six_volumes(self.points, self.cells).sum() / 6.0)
 
     @property
-    def holes(self) -> int:
+    def euler(self) -> int:
         """Euler's number of the boundary: 2 for a ball, 0 for a ring, 4 for a hollow ball."""
         edges = np.unique(np.sort(self.outer[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
         return len(np.unique(self.outer)) - len(edges) + len(self.outer)

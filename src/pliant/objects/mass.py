@@ -57,10 +57,6 @@ class MassProperties:
         """Inertia about another point, by the parallel axis theorem [kg m^2]."""
         return self.inertia + self.mass * _parallel_axis(self.centre - np.asarray(point, dtype=np.float64))
 
-    def scaled_to_mass(self, mass: float) -> MassProperties:
-        """The same distribution with another total mass."""
-        return MassProperties(mass, self.volume, self.centre, self.inertia * (mass / self.mass))
-
 
 def combine(*parts: MassProperties) -> MassProperties:
     """Several bodies as one rigid body (a wall and the liquid inside), by the parallel axis theorem."""

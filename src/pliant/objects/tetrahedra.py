@@ -62,7 +62,7 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         MeshError: the surface cannot be filled, or only with degenerate tetrahedra.
     """
     mesh = smooth.mesh
-    volume, holes = _volume(mesh), _euler(mesh)
+    volume, euler = _volume(mesh), _euler(mesh)
     worst = 0.0
     spare: Tetrahedra | None = None
     for share in _FINER:
@@ -73,7 +73,7 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         tets, worst = _quadratic(filling, smooth, edges)
         if worst <= _WORST:
             continue
-        if filling.holes == holes:
+        if filling.euler == euler:
             return tets
         # a scan may have handles finer than any element here
         spare = spare or tets

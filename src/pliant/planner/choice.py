@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pliant.errors import OptionError, Problem
 from pliant.planner.results import PlannedGrasp
 
 __all__ = ["TIE", "ranked"]
@@ -19,6 +20,8 @@ def ranked(grasps: list[PlannedGrasp], weights: tuple[float, float, float] = (1.
         weights: of largest force, joint range and arm path in the score, each relative to the best there is. By default
             force alone decides until there is a tie.
     """
+    if not any(weights):
+        raise OptionError("planner", Problem("weights", "all 0", "at least one above 0"))
     if not grasps:
         return []
     best = [

@@ -115,7 +115,6 @@ class Holder:
         limits = body.limits
         self.largest_force = limits.largest_force
         self.largest_pressure = np.inf if limits.pressure is None else limits.pressure
-        self.simulations = 0
         self._size = 0.5 * body.mesh.diagonal
 
     def first_depth(self, count: int) -> float:
@@ -198,7 +197,6 @@ class Holder:
         self, q: Floats, T_world_palm: pin.SE3, T_world_object: pin.SE3, depths: Floats, mass: _Mass | None = None
     ) -> Held | Failure:
         """One contact simulation with settling, judged against limits and the smallest sufficient forces."""
-        self.simulations += 1
         mass = mass if mass is not None else self._mass(None, T_world_object)
         poses = self.hand.poses(q, T_world_palm)
         near = self.near(poses, T_world_object)

@@ -1,7 +1,8 @@
 """The planner's door: from a task to a plan, over all cores, the same whatever their number.   (SPEC 8)
 
 First every hypothesis is taken to a stable grasp or falls. Then the stable ones are completed, least force first; a
-grasp's force while it is moved is never below its force at rest, so the search may stop when no other can be kept.
+grasp's force while it is moved is never below its force at rest, so the search stops when no other can need less than
+those to be kept. Weights of joint range and arm path therefore choose only among the grasps completed by then.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class RosDriver:
     ) -> None:
         if not 1e-4 <= period <= 10.0:
             raise OptionError("ros", Problem("period", f"{period:g}", "0.0001 to 10 s"))
-        self._link, self._assembly, self.period = link, assembly, period
+        self._link, self.period = link, period
         self.joint_names: tuple[str, ...] = assembly.robot.joint_names
         arrays = assembly.hand.tactile if assembly.hand is not None else ()
         self._shapes = {array.name: (array.rows, array.columns) for array in arrays}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,10 +59,6 @@ class JointLimits:
         given = np.broadcast_to(np.inf if acceleration is None else np.asarray(acceleration, float), (robot.dof,))
         a = np.where(np.isfinite(given), given, ramped)
         return cls(robot.lower, robot.upper, speed * robot.velocity_limits, a)
-
-    def without_acceleration(self) -> JointLimits:
-        """The same limits, accelerations unbounded."""
-        return replace(self, acceleration=np.full_like(self.lower, np.inf))
 
     def packed(self) -> Array:
         """4 x n: lower, upper, speed, acceleration."""

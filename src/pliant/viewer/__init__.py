@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from pliant.viewer.measured import Measured as Measured
     from pliant.viewer.measured import measured_run as measured_run
     from pliant.viewer.pad_image import pressure_image as pressure_image
+    from pliant.viewer.pad_image import readings_image as readings_image
     from pliant.viewer.plan_still import draw_moment as draw_moment
     from pliant.viewer.plan_still import save_stills as save_stills
+    from pliant.viewer.png import save_png as save_png
     from pliant.viewer.report import report_html as report_html
     from pliant.viewer.report import write_report as write_report
     from pliant.viewer.run_plots import run_figures as run_figures
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from pliant.viewer.still import Camera as Camera
     from pliant.viewer.still import look_at as look_at
     from pliant.viewer.still import render as render
-    from pliant.viewer.still import save_png as save_png
     from pliant.viewer.surface import ColourBy as ColourBy
     from pliant.viewer.surface import ObjectSurface as ObjectSurface
     from pliant.viewer.timeline import Moment as Moment
@@ -58,10 +59,11 @@ _HOMES = {
     "look_at": ".still",
     "measured_run": ".measured",
     "pressure_image": ".pad_image",
+    "readings_image": ".pad_image",
     "render": ".still",
     "report_html": ".report",
     "robot_drawables": ".drawables",
-    "save_png": ".still",
+    "save_png": ".png",
     "save_stills": ".plan_still",
     "scale_colours": ".colours",
     "write_report": ".report",
@@ -87,6 +89,7 @@ __all__ = [
     "look_at",
     "measured_run",
     "pressure_image",
+    "readings_image",
     "render",
     "report_html",
     "robot_drawables",

@@ -103,7 +103,6 @@ def _plan_clock(log: RunLog) -> Floats:
 
 
 def _pads(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> dict[str, MeasuredPad]:
-    from pliant.control import PadSensor
     from pliant.robot import cell_layout
 
     hand = plan.task.assembly.hand
@@ -112,7 +111,7 @@ def _pads(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> d
     run_times = np.asarray(log["time"], dtype=np.float64)[order]
     # A run may wait or go back a little; what was felt last at a time of the plan counts.
     plan_times = np.maximum.accumulate(clock[order])
-    sensor = PadSensor()
+    sensor = log.pad_sensor
     pads = {}
     for array in hand.tactile:
         frames = log.frames.get(array.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["below_each_other", "png_source", "pressure_image"]
+    from pliant.control import ArrayReading, TactileProcessor
+
+__all__ = ["below_each_other", "pressure_image", "readings_image"]
 
 Floats = NDArray[np.float64]
 
@@ -76,6 +76,16 @@ def _colours(shares: Floats) -> NDArray[np.uint8]:
     return np.stack(channels, axis=-1).astype(np.uint8)
 
 
+def readings_image(readings: Mapping[str, ArrayReading], processor: TactileProcessor, *, title: str) -> Image:
+    """The pressures of processed frames, by array, the centre of each array's strongest region marked."""
+    return pressure_image(
+        {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
+        exists={name: processor.layout(name).exists for name in readings},
+        centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
+        title=title,
+    )
+
+
 def below_each_other(pictures: Sequence[Image]) -> Image:
     """Pictures as one, the first on top."""
     from PIL import Image
@@ -87,12 +97,3 @@ def below_each_other(pictures: Sequence[Image]) -> Image:
         whole.paste(picture, (0, top))
         top += picture.height
     return whole
-
-
-def png_source(picture: NDArray[np.uint8]) -> str:
-    """A picture as the source of an image inside a page: no file, no request."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -6,14 +6,12 @@ import time as clock
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pliant.planner import PlannedGrasp
 from pliant.viewer.colours import ARROW, CENTRE, GHOST, WEIGHT, css
 from pliant.viewer.curves import grasp_figures
 from pliant.viewer.felt import felt_image
 from pliant.viewer.figures import colour_bar
-from pliant.viewer.pad_image import png_source
+from pliant.viewer.png import png_source
 from pliant.viewer.surface import ColourBy
 from pliant.viewer.task_panel import TaskPanel
 from pliant.viewer.words import (
@@ -57,7 +55,6 @@ class Panels:
     def __init__(self, session: Session) -> None:
         self.session, self.gui = session, session.tab.gui
         self._slow_at = 0.0
-        self._quiet = False
         self.summary = self.gui.add_html("")
         self._timeline()
         tabs = self.gui.add_tab_group()
@@ -266,7 +263,7 @@ class Panels:
         else:
             self.contacts.content = f'{STYLE}<div class="pliant-page pliant-text">Nothing touches yet.</div>'
         if session.task.assembly.hand is not None and session.task.assembly.hand.tactile:
-            picture = png_source(np.asarray(felt_image(session.task, moment, session.measured)))
+            picture = png_source(felt_image(session.task, moment, session.measured))
             self.pads.content = f'<img src="{picture}" alt="tactile arrays" style="max-width:100%">'
 
 

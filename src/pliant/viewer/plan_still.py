@@ -15,7 +15,8 @@ from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
 from pliant.viewer.look import LIQUID, VESSEL_OPACITY, Look, default_camera
 from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_at, weight_arrow
-from pliant.viewer.still import look_at, render, save_png
+from pliant.viewer.png import save_png
+from pliant.viewer.still import look_at, render
 from pliant.viewer.surface import ColourBy, ObjectSurface
 from pliant.viewer.timeline import Moment, Timeline
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-import numpy as np
-
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
 from pliant.planner import Plan, PlanStatus, Task
@@ -16,8 +14,8 @@ from pliant.viewer.curves import grasp_figures
 from pliant.viewer.felt import felt_image, felt_pressures, largest_of
 from pliant.viewer.figures import colour_bar
 from pliant.viewer.measured import Measured
-from pliant.viewer.pad_image import png_source
 from pliant.viewer.plan_still import CLOSE, PATCHES, draw_moment
+from pliant.viewer.png import png_source
 from pliant.viewer.recording_scene import scene_html
 from pliant.viewer.surface import ColourBy, ObjectSurface
 from pliant.viewer.timeline import Timeline
@@ -165,7 +163,7 @@ def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
     felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []
     top = largest_of(felt)
     pictures = "".join(
-        f'<figure class="card"><img src="{png_source(np.asarray(felt_image(task, moment, measured, largest=top)))}" '
+        f'<figure class="card"><img src="{png_source(felt_image(task, moment, measured, largest=top))}" '
         f'alt="tactile arrays at {moment.time:.2f} s" style="max-width:100%;width:auto">'
         f"<figcaption>{moment.time:.2f} s, {moment.phase.value}</figcaption></figure>"
         for moment in moments

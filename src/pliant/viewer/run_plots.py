@@ -10,9 +10,12 @@ import numpy as np
 
 from pliant.control import PadSensor, RunLog, RunPhase, TactileFrame, TactileProcessor
 from pliant.documents import make_folder
+from pliant.errors import OptionError
+from pliant.file_bytes import write_bytes
 from pliant.robot import HandDescription
 from pliant.viewer.figures import Line, line_figure
-from pliant.viewer.pad_image import pressure_image
+from pliant.viewer.pad_image import readings_image
+from pliant.viewer.png import save_png
 
 __all__ = ["run_figures", "write_run_plots"]
 
@@ -79,14 +82,20 @@ def write_run_plots(
     sensor: PadSensor | None = None,
     limit: float | None = None,
 ) -> list[Path]:
-    """Write the figures (SVG) and pressure images (PNG) at the end of the squeeze and of the hold into a folder."""
+    """Write the figures (SVG) and pressure images (PNG) at the end of the squeeze and of the hold into a folder.
+
+    Args:
+        hand: whose pads they are.
+        sensor: what counts mean; as the log tells by default.
+        limit: the permitted force [N].
+    """
     target = make_folder(folder)
     files = []
     for name, text in run_figures(log, limit=limit).items():
         path = target / f"{name}.svg"
-        path.write_text(text, encoding="utf-8")
+        write_bytes(path, text.encode(), error=OptionError)
         files.append(path)
-    processor = TactileProcessor.for_hand(hand, sensor=sensor)
+    processor = TactileProcessor.for_hand(hand, sensor=sensor or log.pad_sensor)
     for phase in (RunPhase.SQUEEZE, RunPhase.HOLD):
         rows = np.flatnonzero(log.during(phase))
         if not len(rows):
@@ -100,14 +109,8 @@ def write_run_plots(
                 readings[name] = processor.process(TactileFrame(name, moment, counts))
         if not readings:
             continue
-        path = target / f"pads_{phase}.png"
-        pressure_image(
-            {name: reading.forces / processor.layout(name).area for name, reading in readings.items()},
-            exists={name: processor.layout(name).exists for name in readings},
-            centres={name: reading.regions[0].cell for name, reading in readings.items() if reading.regions},
-            title=f"end of {phase}, {moment:.2f} s",
-        ).save(path)
-        files.append(path)
+        image = readings_image(readings, processor, title=f"end of {phase}, {moment:.2f} s")
+        files.append(save_png(image, target / f"pads_{phase}.png"))
     return files
 
 

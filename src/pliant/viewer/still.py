@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pliant.errors import OptionError
 from pliant.viewer.drawables import Drawable
 
-__all__ = ["Camera", "look_at", "render", "save_png"]
+__all__ = ["Camera", "look_at", "render"]
 
 Floats = NDArray[np.float64]
 BACKGROUND_TOP = np.array([0.96, 0.97, 0.985])
@@ -110,19 +108,6 @@ def _picture(
     image[hit] = _shade(scene, owner[hit], weights[hit], points, camera, lamp, shadow)
     image[hit] *= _crevices(depth_buffer, hit, focal)[hit][:, None]
     return image, np.where(opacity < 1.0, opacity, 0.0)
-
-
-def save_png(image: NDArray[np.uint8], path: str | Path) -> Path:
-    """Write a picture; folders are made as needed."""
-    from PIL import Image
-
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(image).save(path)
-    except OSError as bad:
-        raise OptionError(str(path), f"the picture cannot be written: {bad.strerror or bad}") from None
-    return path
 
 
 @dataclass(frozen=True, eq=False)

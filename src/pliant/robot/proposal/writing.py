@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -180,7 +179,7 @@ def _with_meshes_in(urdf: Urdf, folder: Path) -> Urdf:
             make_folder(folder / "meshes")
             target = folder / "meshes" / name
             if target.resolve() != path.resolve():
-                shutil.copyfile(path, target)
+                write_bytes(target, path.read_bytes(), error=OptionError)
             homes[path] = Path("meshes") / name
         return homes[path]
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 
-from made_states import GRAVITY, held_state, pad_surface, pads_of, planned_contact, weight_load
+from made_plans.states import GRAVITY, held_state, pad_surface, pads_of, planned_contact, weight_load
 from pliant.contact import ContactState, PadSurface, PreparedObject, settle
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
 from pliant.planner import (

@@ -1,4 +1,4 @@
-"""Plans made by hand for tests of control and lab: pads close on a thing from above, the arm lifts, the arm moves.
+"""Everyday things for tests of control and lab: pads close on a thing from above, the arm lifts, the arm moves.
 
 No search: the palm stands over the object, one preshape closes until the weight is held with a reserve. Forces and
 contact points come from the same contact model that the planner uses.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from made_states import GRAVITY, contact_torques, pad_surface, planned_contact
+from made_plans.states import GRAVITY, contact_torques, pad_surface, planned_contact
 from pliant.contact import ContactState, ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.grasp import Contact, ContactSet, ForceSolver
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
@@ -75,7 +75,7 @@ def make_task(body: Body, *, hand: str = "schunk_sdh2", wish: Wish | None = None
     return Task(assembly, assembly.q_home, body, T, (table,), wish or Wish(lift=0.04), name=name)
 
 
-def make_plan(
+def make_grasp(
     task: Task, *, preshape: str | None = None, backset: float = 0.02, height: float = 0.0, reserve: float = 1.4
 ) -> PlannedGrasp:
     """Close from above.
@@ -195,7 +195,7 @@ def made(
 ) -> MadeTask:
     """Task and plan of one of the everyday things."""
     task = make_task(make_body(name, young=young), hand=hand, wish=wish, name=name)
-    return MadeTask(task, make_plan(task, **options))  # type: ignore[arg-type]
+    return MadeTask(task, make_grasp(task, **options))  # type: ignore[arg-type]
 
 
 def prepared(body: Body) -> PreparedObject:

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from made_states import held_state, pad_surface, planned_contact, weight_load
+from made_plans.states import held_state, pad_surface, planned_contact, weight_load
 from pliant.contact import ContactState, ContactStatus, PreparedObject, first_touch, settle, volume_change
 from pliant.files import shipped_task
 from pliant.planner import (
@@ -178,7 +178,7 @@ def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: f
     )
 
 
-def made_plan(rolls: Sequence[float] = (0.0, 40.0), *, rejected: int = 36, seed: int = 1) -> Plan:
+def ring_plan(rolls: Sequence[float] = (0.0, 40.0), *, rejected: int = 36, seed: int = 1) -> Plan:
     """A found plan of the ring task with one grasp per roll angle, best first."""
     task = shipped_task("ring")
     hand = _Hand(task, "spherical")
