@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from pliant.contact import ContactStatus, PadSurface, PreparedObject, settle
+from pliant.contact import ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.control.force_loop import ContactKinematics
 from pliant.errors import OptionError
 from pliant.grasp import ContactSet, balancing_friction
@@ -41,6 +41,7 @@ TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and 
 SCAN = 0.0002  # steps in which offsets of the touch are looked at first [m]
 SCANNED = 5  # as many steps of the squeeze do for that
 STRONG = 0.25  # steps with less than this part of the largest force are left out
+MOST_SHIFTS, EVEN = 8, 2e-5  # of the object between the pads; depths that differ by less are equal [m]
 MOST_SCALINGS = 4  # of E for one offset, where covers are soft
 YOUNG_RANGE = 30.0  # times up or down from the start value
 
@@ -158,10 +159,29 @@ class _Model:
         self.poses = [self.robot.poses(self.links, point.q) for point in samples.points]
         by_link = dict(zip(samples.links, samples.normals, strict=True))
         self.normals = np.array([by_link[link] for link in self.links])
+        self.Ts_world_object = [self._between(poses) for poses in self.poses]
         self.felt = np.array([float(np.mean(point.forces)) for point in samples.points])
         self._one_minus = 1.0 - thing.poisson**2
         # 1/E* of the covers; the softest counts
         self._covers = max((1.0 - pad.poisson**2) / pad.young for pad in self.pads)
+
+    def _between(self, poses: Sequence[pin.SE3]) -> pin.SE3:
+        """Where the object is about equally deep in all pads: from there on friction holds what it has held.
+
+        Fingers push the object along while they find it. Seen from where it lay, friction would pin it there.
+        """
+        T = pin.SE3(self.T)
+        normals = np.array([pose.rotation @ n for pose, n in zip(poses, self.normals, strict=True)])
+        for _ in range(MOST_SHIFTS):
+            gaps = np.array(
+                [clearance(self.thing, p, T.actInv(pose)) for p, pose in zip(self.pads, poses, strict=True)]
+            )
+            if np.ptp(gaps) < EVEN:
+                break
+            # Shifting by d adds n.d to a gap: all are to become one and the same, with the shortest d.
+            rows = np.hstack([normals, -np.ones((len(gaps), 1))])
+            T = pin.SE3(T.rotation, T.translation + np.linalg.lstsq(rows, -gaps, rcond=None)[0][:3])
+        return T
 
     def force(self, k: int, young: float, offset: float) -> float:
         """[N]; 0 where nothing touches."""
@@ -169,7 +189,7 @@ class _Model:
             pin.SE3(T.rotation, T.translation + offset * (T.rotation @ n))
             for T, n in zip(self.poses[k], self.normals, strict=True)
         ]
-        state = settle(replace(self.thing, young=young), self.pads, Ts, self.T)
+        state = settle(replace(self.thing, young=young), self.pads, Ts, self.Ts_world_object[k])
         if state.status is not ContactStatus.SETTLED:
             return 0.0
         return float(sum(region.normal_force for region in state.regions)) / len(self.samples.links)
@@ -177,9 +197,8 @@ class _Model:
     def fit(self, offset: float, young: float, some: Sequence[int]) -> tuple[float, float]:
         """Young's modulus that goes best with an offset, and how badly both go with what is known (1 is one sigma).
 
-        Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset. The model's errors
-        at the steps of one squeeze go together, so all steps are one observation; and a touch is known to some tenths
-        of a millimetre: without that, E and offset can be traded for one another.
+        Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset. A touch is known to
+        some tenths of a millimetre: without that, E and offset can be traded for one another.
         """
         felt = self.felt[list(some)]
         wanted = (felt / felt[-1]) ** (1 / HERTZ)
@@ -193,7 +212,7 @@ class _Model:
             young = self._scaled(young, scale)
             if self._covers == 0.0 or abs(scale - 1.0) < 0.005:
                 break  # with rigid pads forces are proportional to E
-        return young, float(np.mean(apart**2) / FORCE_SIGMA**2 + (offset / TOUCH_SIGMA) ** 2)
+        return young, float(np.sum(apart**2) / FORCE_SIGMA**2 + (offset / TOUCH_SIGMA) ** 2)
 
     def _scaled(self, young: float, scale: float) -> float:
         """E with which forces are ``scale`` times as large: they go with E*, 1/E* = (1 - nu^2) / E + the cover's."""
