@@ -32,6 +32,7 @@ COMMANDS = {
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
+HELP = ["-h", "--help"]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -121,7 +122,7 @@ def _application() -> Any:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="markdown",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP},
     )
 
     def show_version(value: bool) -> None:
@@ -140,4 +141,21 @@ def _application() -> Any:
     for name, module in COMMANDS.items():
         function = getattr(import_module(module), name)
         app.command(name)(function)
-    return typer.main.get_command(app)
+    application: Any = typer.main.get_command(app)
+    for command in (application, *application.commands.values()):
+        # The help option is made once, when first asked for, and kept.
+        for parameter in (*command.params, command.get_help_option(typer.Context(command, help_option_names=HELP))):
+            _name_value(parameter)
+    return application
+
+
+def _name_value(parameter: Any) -> None:
+    """What the help shows as a value: nothing for a switch, else one word of people, not of Python."""
+    if parameter is None or parameter.metavar is not None:
+        return
+    words = {"int range": "<int>", "float range": "<float>", "list[Path]": "<path>", "list[str]": "<str>"}
+    shown = str(parameter.display_type(None)).strip("<>")
+    if parameter.param_type_name == "option":
+        parameter.metavar = "" if parameter.is_flag else words.get(shown)
+    elif shown in words:
+        parameter.display_type = lambda _context: words[shown]  # metavar is an argument's name, not its type
