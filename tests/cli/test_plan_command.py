@@ -115,6 +115,8 @@ def test_an_end_from_outside_ends_all_processes_and_leaves_no_file(tmp_path, how
     assert process.returncode == (130 if how is signal.SIGINT else -how)
     assert not out.exists()
     assert not left
+    if how is signal.SIGINT:
+        assert (tmp_path / "errors").read_text() == "interrupted\n"
 
 
 def _children(pid: int) -> list[int]:

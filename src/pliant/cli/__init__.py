@@ -33,6 +33,7 @@ COMMANDS = {
     "objects": "pliant.cli.objects",
 }
 HELP = ["-h", "--help"]
+EXIT_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = run_command(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = 130
+        code = EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,12 +72,14 @@ def run_command(arguments: list[str]) -> int:
     wants_json = "--json" in arguments
     try:
         result = _application()(args=arguments, prog_name="pliant", standalone_mode=False)
+        if result == EXIT_INTERRUPTED:  # so Typer answers Ctrl-C, in silence
+            print("interrupted", file=sys.stderr)
         return result if isinstance(result, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
         print("interrupted", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     except typer.TyperException as bad:
         message = bad.format_message() if hasattr(bad, "format_message") else str(bad)
         if not message:
@@ -100,7 +103,7 @@ def run_command(arguments: list[str]) -> int:
         raise
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     except Exception as bug:
         if os.environ.get("PLIANT_TRACEBACK"):
             raise

@@ -7,6 +7,7 @@ grasp's force while it is moved is never below its force at rest, so the search 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections import deque
@@ -196,8 +197,6 @@ _here: _Worker | None = None
 
 
 def _begin(task: Task, first: Any) -> None:
-    import signal
-
     global _here
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -232,7 +231,11 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
         try:
 
             def over(what: str, items: Iterable[Any], ahead: int) -> Iterator[tuple[Any, float]]:
-                return _in_order(lambda item: pool.submit(_work, what, list(item)).result, items, ahead)
+                return _in_order(lambda item: begin(what, list(item)), items, ahead)
+
+            def begin(what: str, items: list[Any]) -> Callable[[], tuple[Any, float]]:
+                with _deaf_children():
+                    return pool.submit(_work, what, items).result
 
             yield over
             pool.shutdown()
@@ -271,6 +274,16 @@ def _single_threaded_children() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started meanwhile do not hear Ctrl-C, not even before their first line; here it is heard afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
