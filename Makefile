@@ -22,16 +22,22 @@ help:
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+# What pliant itself needs; the demo is content with it. The tools of the tests are half as much again to download.
+$(VENV)/.plain: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "pliant needs Python 3.11 or newer; none of python3, python3.11 .. python3.14 on PATH is. Install one, or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' constraints.txt)" \
-	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' \
+	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e . \
+	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e .; }
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.plain
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' \
 	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'; }
 	@touch $@
 
-demo: setup
+demo: $(VENV)/.plain
 	@$(BIN)/pliant demo --out out/demo
 
 lint: setup

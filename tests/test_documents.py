@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pliant.documents import Document, parse_document, read_document, read_mapping, resolve_inside
-from pliant.errors import DocumentError, InputError, MeshError, Problem
+from pliant.documents import Document, make_room, parse_document, read_document, read_mapping, resolve_inside
+from pliant.errors import DocumentError, InputError, MeshError, OptionError, Problem
 
 
 class Inner(Document):
@@ -192,3 +192,19 @@ def test_a_mistake_that_is_made_a_thousand_times_is_told_ten_times():
     assert len(lines) == 11 and lines[-1] == "ring.plan: and 1490 more"
     assert len(bad.problems) == 1500
     assert len(str(DocumentError("ring.plan", problems[:10])).splitlines()) == 10
+
+
+def test_a_place_that_takes_no_file_is_refused_before_the_work(tmp_path: Path) -> None:
+    assert make_room(tmp_path / "new" / "a.plan").parent.is_dir()
+    assert not (tmp_path / "new" / "a.plan").exists()
+    with pytest.raises(OptionError, match="is a folder; name a file in it"):
+        make_room(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="cannot be made"):
+        make_room(tmp_path / "file" / "a.plan")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="NO /proc: the only folder here that nobody can write to")
+def test_a_folder_that_even_an_administrator_cannot_write_to_is_refused() -> None:
+    with pytest.raises(OptionError, match="cannot be written to"):
+        make_room("/proc/a.plan")

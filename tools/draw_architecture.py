@@ -42,7 +42,7 @@ ARROWS = [
     ("robot", "servo", ""),
     ("robot", "contact", "pad surfaces"),
     ("objects", "contact", "C"),
-    ("contact", "grasp", "places, normals, K"),
+    ("contact", "grasp", "places, K"),
     ("servo", "planner", "reach, free ways"),
     ("grasp", "planner", "f*, margins"),
     ("contact", "planner", "forces, rest"),
@@ -75,11 +75,23 @@ def arrow(start: str, end: str, what: str, both: bool = False) -> str:
     a = edge_point(start, BOXES[end][:2])
     b = edge_point(end, BOXES[start][:2])
     marks = 'marker-end="url(#tip)"' + (' marker-start="url(#tip)"' if both else "")
-    text = ""
-    if what:
-        x, y = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
-        text = f'<text x="{x:.0f}" y="{y - 5:.0f}" class="what">{escape(what)}</text>'
-    return f'<line x1="{a[0]:.0f}" y1="{a[1]:.0f}" x2="{b[0]:.0f}" y2="{b[1]:.0f}" class="way" {marks}/>{text}'
+    line = f'<line x1="{a[0]:.0f}" y1="{a[1]:.0f}" x2="{b[0]:.0f}" y2="{b[1]:.0f}" class="way" {marks}/>'
+    return line + (label(a, b, what) if what else "")
+
+
+def label(a: tuple[float, float], b: tuple[float, float], what: str) -> str:
+    """Words beside the middle of a line, never across it: above a level one, else on the right of it.
+
+    On the right a line of text of half height h, whose left end is at the middle of the line, keeps clear of a line of
+    slope s when it is moved by h / |s| and a gap; the gap alone serves an upright line.
+    """
+    x, y = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    if abs(dy) < 1.0:
+        return f'<text x="{x:.0f}" y="{y - 8:.0f}" class="what">{escape(what)}</text>'
+    half_height, gap = 7.0, 7.0
+    x += gap + half_height * abs(dx / dy)
+    return f'<text x="{x:.0f}" y="{y + 4:.0f}" class="what beside">{escape(what)}</text>'
 
 
 def drawing() -> str:
@@ -89,7 +101,7 @@ def drawing() -> str:
     back, top = BOXES["files"][:2]
     parts.append(
         f'<path d="M {x} {y - BOX_H / 2 - 4} C {x} -70, {back} -70, {back} {top - BOX_H / 2 - 4}" class="way" '
-        'marker-end="url(#tip)"/><text x="330" y="60" class="what">plan and run files</text>'
+        f'marker-end="url(#tip)"/><text x="{(x + back) / 2}" y="42" class="what">plan files</text>'
     )
     right = BOXES["control"][0] + BOX_W / 2
     parts.append(
@@ -113,6 +125,7 @@ text {{ font-family: Helvetica, Arial, sans-serif }}
 .name {{ font-size: 17px; font-weight: 600; text-anchor: middle; fill: #222 }}
 .line {{ font-size: 12px; text-anchor: middle; fill: #444 }}
 .what {{ font-size: 12px; text-anchor: middle; fill: #555; paint-order: stroke; stroke: #fff; stroke-width: 4px }}
+.beside {{ text-anchor: start }}
 .way {{ stroke: #666; stroke-width: 1.6; fill: none }}
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse">

@@ -7,8 +7,8 @@ nesting, aliases cannot explode, duplicate keys are refused, and a mistyped fiel
 from __future__ import annotations
 
 import json
-import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from pliant.file_bytes import read_bytes
 __all__ = [
     "Document",
     "make_folder",
+    "make_room",
     "parse_document",
     "parse_mapping",
     "read_document",
@@ -112,8 +113,21 @@ def make_folder(path: str | Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as bad:
         raise OptionError(str(path), f"this folder cannot be made: {bad.strerror}") from None
-    if not os.access(path, os.W_OK):
-        raise OptionError(str(path), "this folder cannot be written to")
+    try:
+        # Asking for the permission is not enough: an administrator has it on read-only disks too.
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as bad:
+        raise OptionError(str(path), f"this folder cannot be written to: {bad.strerror}; name another one") from None
+    return path
+
+
+def make_room(path: str | Path) -> Path:
+    """The path of a file to be written, after its folder is known to take it: said before the work, not after."""
+    path = Path(path)
+    make_folder(path.parent)
+    if path.is_dir():
+        raise OptionError(str(path), "is a folder; name a file in it")
     return path
 
 

@@ -14,7 +14,7 @@ from pliant.batch import Item, Limits, LocalEngine, RayEngine, run_batch
 from pliant.errors import OptionError
 
 HAVE_RAY = find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(not HAVE_RAY, reason="RAY IS NOT INSTALLED: pip install 'pliant[ray]' to test it")
+needs_ray = pytest.mark.skipif(not HAVE_RAY, reason="RAY IS NOT INSTALLED: pip install ray to test it")
 
 
 def results(folder: Path) -> dict[str, bytes]:

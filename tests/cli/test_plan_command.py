@@ -115,6 +115,8 @@ def test_an_end_from_outside_ends_all_processes_and_leaves_no_file(tmp_path, how
     assert process.returncode == (130 if how is signal.SIGINT else -how)
     assert not out.exists()
     assert not left
+    if how is signal.SIGINT:
+        assert (tmp_path / "errors").read_text() == "interrupted\n"
 
 
 def _children(pid: int) -> list[int]:
@@ -127,3 +129,25 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_the_table_of_grasps_shows_every_number_on_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["plan", str(task(tmp_path)), "--out", str(tmp_path / "ball.plan"), "--jobs", "1"]) == 0
+    text = capsys.readouterr().out
+    grasp = load_plan(tmp_path / "ball.plan").grasps[0]
+    row = next(line for line in text.splitlines() if line.startswith("│ 1 │"))
+    for number in (grasp.largest_force, grasp.largest_pressure / 1e3, grasp.joint_range, grasp.trajectory.duration):
+        assert f" {number:.3g} " in row
+    assert "…" not in text and max(map(len, text.splitlines())) <= 80
+
+
+def test_a_place_that_cannot_be_written_to_is_told_before_planning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = time.process_time()
+    assert run(["plan", str(task(tmp_path, hypotheses=4000)), "--out", str(tmp_path)]) == 2
+    assert "is a folder; name a file in it" in capsys.readouterr().err
+    assert time.process_time() - start < 5.0

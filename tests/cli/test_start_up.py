@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -45,3 +46,17 @@ def test_import_takes_under_half_a_second_of_cpu() -> None:
 @pytest.mark.performance
 def test_help_takes_under_a_second_of_cpu() -> None:
     assert min(cpu_seconds("-c", "from pliant.cli import main; main(['--help'])") for _ in range(3)) < 1.0
+
+
+def test_help_fits_80_columns_and_asks_no_value_of_a_switch(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pliant.cli import COMMANDS, run_command
+
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("", *COMMANDS):
+        assert run_command([*name.split(), "--help"]) == 0
+        text = capsys.readouterr().out
+        assert "--help" in text and "-h" in text
+        assert "<bool>" not in text and not re.search(r"<\w+ range|<list", text), name
+        assert max(map(len, text.splitlines())) <= 80, name

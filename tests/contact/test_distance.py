@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import trimesh
@@ -51,3 +53,15 @@ def test_a_resolution_that_makes_no_sense_is_refused() -> None:
     for resolution in (0.0, -1e-3, 1e-5, float("nan")):
         with pytest.raises(OptionError, match="resolution"):
             DistanceField.of(Mesh(ball.vertices, ball.faces), resolution, cache=False)
+
+
+def test_a_field_just_made_is_of_the_same_kind_as_one_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLIANT_CACHE", str(tmp_path))
+    ball = trimesh.creation.icosphere(subdivisions=2, radius=0.03)
+    mesh = Mesh(ball.vertices, ball.faces)
+    made, read = DistanceField.of(mesh), DistanceField.of(mesh)
+    assert list(tmp_path.glob("distance-*"))
+    assert (made.values == read.values).all()
+    assert made.values.flags.writeable == read.values.flags.writeable

@@ -152,7 +152,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        what = Problem("engine", "Ray is not installed", "install it with: pip install 'pliant[ray]'")
+        what = Problem("engine", "Ray is not installed", "install it with: pip install ray")
         raise OptionError("batch", what) from None
     return ray
 

@@ -32,6 +32,8 @@ COMMANDS = {
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
 }
+HELP = ["-h", "--help"]
+EXIT_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = run_command(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = 130
+        code = EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -70,12 +72,14 @@ def run_command(arguments: list[str]) -> int:
     wants_json = "--json" in arguments
     try:
         result = _application()(args=arguments, prog_name="pliant", standalone_mode=False)
+        if result == EXIT_INTERRUPTED:  # so Typer answers Ctrl-C, in silence
+            print("interrupted", file=sys.stderr)
         return result if isinstance(result, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
         print("interrupted", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     except typer.TyperException as bad:
         message = bad.format_message() if hasattr(bad, "format_message") else str(bad)
         if not message:
@@ -99,7 +103,7 @@ def run_command(arguments: list[str]) -> int:
         raise
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     except Exception as bug:
         if os.environ.get("PLIANT_TRACEBACK"):
             raise
@@ -121,7 +125,7 @@ def _application() -> Any:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="markdown",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP},
     )
 
     def show_version(value: bool) -> None:
@@ -140,4 +144,21 @@ def _application() -> Any:
     for name, module in COMMANDS.items():
         function = getattr(import_module(module), name)
         app.command(name)(function)
-    return typer.main.get_command(app)
+    application: Any = typer.main.get_command(app)
+    for command in (application, *application.commands.values()):
+        # The help option is made once, when first asked for, and kept.
+        for parameter in (*command.params, command.get_help_option(typer.Context(command, help_option_names=HELP))):
+            _name_value(parameter)
+    return application
+
+
+def _name_value(parameter: Any) -> None:
+    """What the help shows as a value: nothing for a switch, else one word of people, not of Python."""
+    if parameter is None or parameter.metavar is not None:
+        return
+    words = {"int range": "<int>", "float range": "<float>", "list[Path]": "<path>", "list[str]": "<str>"}
+    shown = str(parameter.display_type(None)).strip("<>")
+    if parameter.param_type_name == "option":
+        parameter.metavar = "" if parameter.is_flag else words.get(shown)
+    elif shown in words:
+        parameter.display_type = lambda _context: words[shown]  # metavar is an argument's name, not its type

@@ -15,7 +15,7 @@ from typing import Any
 
 from pliant.errors import InputError
 
-__all__ = ["EXIT_BROKEN", "EXIT_NO", "EXIT_OURS", "emit", "error_answer", "plain", "progress"]
+__all__ = ["EXIT_BROKEN", "EXIT_NO", "EXIT_OURS", "emit", "error_answer", "plain", "progress", "remark"]
 
 EXIT_NO = 1
 EXIT_BROKEN = 2
@@ -49,6 +49,15 @@ def error_answer(error: InputError) -> dict[str, Any]:
     """The JSON object that stands in for the answer when the question is broken."""
     problems = [{"where": p.where, "what": p.what, "allowed": p.allowed} for p in error.problems]
     return {"error": {"source": error.source, "problems": problems}}
+
+
+def remark(words: str) -> None:
+    """A line on stderr for who waits; like the progress bar only where stderr is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(words, markup=False, highlight=False)
 
 
 @contextmanager

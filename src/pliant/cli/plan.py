@@ -33,14 +33,13 @@ def plan(
         pliant plan my_task.yaml --json | jq .best.max_force_n
     """
     from pliant.cli.answers import emit
-    from pliant.documents import make_folder
+    from pliant.documents import make_room
     from pliant.files import read_task, save_plan, shipped_task, shipped_tasks
     from pliant.planner import PlanStatus
     from pliant.planner import plan as search
 
     question = shipped_task(task) if task in shipped_tasks() else read_task(task, allow_outside=allow_outside)
-    path = out if out is not None else Path(f"{question.name}.plan")
-    make_folder(path.parent)
+    path = make_room(out if out is not None else f"{question.name}.plan")
     with planning_progress() as tell:
         found = search(question, jobs=jobs, seed=seed, progress=tell)
     save_plan(found, path)
@@ -56,10 +55,13 @@ def planning_progress() -> Any:
     """A bar on stderr that says which stage rejects how many."""
     from contextlib import contextmanager
 
-    from pliant.cli.answers import progress
+    from pliant.cli.answers import progress, remark
+    from pliant.contact import compiled_here
 
     @contextmanager
     def bar() -> Any:
+        if not compiled_here():
+            remark("first use here: compiling for this processor takes a minute or two, once")
         with progress("planning", 100) as show:
 
             def tell(stage: str, done: int, total: int, fallen: dict[str, int]) -> None:
@@ -133,17 +135,14 @@ def _print(found: Any, path: Path) -> None:
     console.print(fallen)
     if found.grasps:
         table = Table(title="kept, best first", title_justify="left")
-        for name in (
-            "",
-            "force [N]",
-            r"pressure \[kPa]",
-            "fingers",
-            "preshape",
-            "joint range",
-            r"arm path \[rad]",
-            r"time \[s]",
-        ):
-            table.add_column(name, justify="left" if name in ("fingers", "preshape") else "right")
+        # Narrow enough for a terminal of 80 columns: names may break, numbers may not.
+        table.add_column("", justify="right", no_wrap=True)
+        for name in ("force\n\\[N]", "pressure\n\\[kPa]"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("fingers")
+        table.add_column("preshape")
+        for name in ("joint\nrange", "arm path\n\\[rad]", "time\n\\[s]"):
+            table.add_column(name, justify="right", no_wrap=True)
         for rank, grasp in enumerate(found.grasps, start=1):
             table.add_row(
                 str(rank),

@@ -72,7 +72,7 @@ def _print_all(shown: dict[str, dict[str, Any]]) -> None:
 
     table = Table(title="shipped arms and hands")
     table.add_column("name", no_wrap=True)
-    table.add_column("what")
+    table.add_column("what", overflow="fold")
     table.add_column("joints", justify="right")
     table.add_column("mass", justify="right", no_wrap=True)
     table.add_column("preshapes")

@@ -70,6 +70,7 @@ def run(
 
     from pliant.cli.answers import EXIT_NO, emit, progress
     from pliant.control import ControlOptions, PadSensor
+    from pliant.documents import make_folder, make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import load_plan, save_run
 
@@ -81,6 +82,10 @@ def run(
         wrong = [Problem(name, "is of the lab alone", "leave it out") for name, v in lab_only.items() if v is not None]
         if wrong:
             raise OptionError("--driver", wrong)
+    if out is not None:
+        make_room(out)
+    if plots is not None:
+        make_folder(plots)
     loaded = load_plan(plan)
     if grasp >= len(loaded.grasps):
         allowed = f"the plan holds {len(loaded.grasps)}" if loaded.grasps else "the plan found none"

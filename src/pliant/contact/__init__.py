@@ -3,6 +3,7 @@
 Prepare each pad (``PadSurface``) and each object (``PreparedObject``) once; then only poses change.
 """
 
+from pliant.contact.compiled import compiled_here
 from pliant.contact.deform import deformed_vertices, displacement, volume_change
 from pliant.contact.detection import Overlap, find_overlaps
 from pliant.contact.distance import DistanceField
@@ -27,6 +28,7 @@ __all__ = [
     "SphereSurface",
     "SurfaceLoad",
     "clearance",
+    "compiled_here",
     "deformed_vertices",
     "displacement",
     "find_overlaps",

@@ -257,6 +257,7 @@ def _deepest(
     near = np.empty(0, dtype=np.int64)
     pad_near = near
     xy = np.empty((_SEARCH * _SEARCH, 2))
+    count = np.int64(_SEARCH)  # a number, not a constant: for a constant everything below is compiled once more
     for _ in range(_STEPS):
         window = max(1.5 * np.sqrt(half[0] ** 2 + half[1] ** 2), 2.0 * abs(depth))
         needed = np.sqrt(half[0] ** 2 + half[1] ** 2) + window
@@ -279,15 +280,15 @@ def _deepest(
                 near = faces_near(target, centre, listed)
                 pad_near = faces_near(pad, local, listed)
         pen, z, slope, pad_z, pad_slope, _ = penetrations(
-            target, pad, near, pad_near, rotation, translation, origin, axes, half, _SEARCH, window
+            target, pad, near, pad_near, rotation, translation, origin, axes, half, count, window
         )
-        seed = -1
+        seed = np.int64(-1)
         for cell in range(len(pen)):
             i, j = cell // _SEARCH, cell % _SEARCH
             xy[cell, 0] = ((i + 0.5) / _SEARCH * 2.0 - 1.0) * half[0]
             xy[cell, 1] = ((j + 0.5) / _SEARCH * 2.0 - 1.0) * half[1]
             if not np.isnan(pen[cell]) and (seed < 0 or pen[cell] > pen[seed]):
-                seed = cell
+                seed = np.int64(cell)
         if seed < 0:
             return out
         depth = pen[seed]
@@ -302,7 +303,7 @@ def _deepest(
             if depth + 2.0 * half[0] < floor:
                 break
             continue
-        part = components(pen > 0.0, _SEARCH, seed)
+        part = components(pen > 0.0, count, seed)
         origin, half, settled = _recentre(pen, z, slope, pad_z, pad_slope, part, xy, origin, axes, half)
         if settled:
             break

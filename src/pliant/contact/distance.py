@@ -99,6 +99,7 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
         sign_type=igl.SignedDistanceType.SIGNED_DISTANCE_TYPE_PSEUDONORMAL,
     )[0]
     values = np.asarray(distance, dtype=np.float32).reshape(tuple(shape))
+    values.setflags(write=False)  # as from the cache: compiled code is compiled anew for arrays that may be written
     if cache:
         store_arrays(key, {"values": values})
     return DistanceField(values, corner, step)

@@ -57,10 +57,10 @@ def measure(
         target, pad, near, pad_near, rotation, translation, origin, axes, half, count, window
     )
     valid = ~np.isnan(pen)
-    seed = -1
+    seed = np.int64(-1)  # a number, not a constant: for a constant ``components`` is compiled once more
     for cell in range(len(pen)):
         if valid[cell] and (seed < 0 or pen[cell] > pen[seed]):
-            seed = cell
+            seed = np.int64(cell)
     depth = pen[seed] if seed >= 0 else 0.0
     if depth > 0.0:
         main = components(pen > 0.0, count, seed)

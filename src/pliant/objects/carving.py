@@ -128,7 +128,7 @@ def _descend(
             group[0] = t
             if size == 1:
                 changed |= _try(
-                    group, 1, touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                    group[:1], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
                 )
                 continue
             trouble = kept[t] and _cell_cost(t, depths, shapes, kept) > 0.5
@@ -140,7 +140,9 @@ def _descend(
                 group[1] = neighbours[t, f]
                 if group[1] < 0 or not asked[group[1]]:
                     continue
-                if _try(group, 2, touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent):
+                if _try(
+                    group[:2], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                ):
                     changed = True
                     break
                 if size == 2:
@@ -151,7 +153,7 @@ def _descend(
                     if group[2] < 0 or group[2] == t or group[2] == group[1] or not asked[group[2]]:
                         continue
                     if _try(
-                        group, 3, touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                        group[:3], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
                     ):
                         done = True
                         break
@@ -168,13 +170,13 @@ def _descend(
 
 @njit(cache=True)
 def _try(
-    group: Ints, count: int, touched: Ints, new: Floats, costs: Floats, cells: Ints, neighbours: Ints, depths: Floats,
+    group: Ints, touched: Ints, new: Floats, costs: Floats, cells: Ints, neighbours: Ints, depths: Floats,
     shapes: Floats, kept: Bools, offsets: Ints, stars: Ints, parent: Ints,
 ) -> bool:  # fmt: skip
     """Turn a group of tetrahedra in or out if that costs less."""
     n = 0
     before = 0.0
-    for g in range(count):
+    for g in range(len(group)):
         before += _cell_cost(group[g], depths, shapes, kept)
         for i in range(4):
             v = cells[group[g], i]
@@ -186,7 +188,7 @@ def _try(
                 before += costs[v]
                 n += 1
     after = 0.0
-    for g in range(count):
+    for g in range(len(group)):
         kept[group[g]] = not kept[group[g]]
         after += _cell_cost(group[g], depths, shapes, kept)
     for j in range(n):
@@ -196,6 +198,6 @@ def _try(
         for j in range(n):
             costs[touched[j]] = new[j]
         return True
-    for g in range(count):
+    for g in range(len(group)):
         kept[group[g]] = not kept[group[g]]
     return False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,7 @@ def kept(
     if cache and (found := _from_arrays(load_arrays(key))) is not None:
         report("compliance from cache", 1.0)
         return found
-    made = compute()
+    made = _settled(compute())
     if cache:
         store_arrays(key, _to_arrays(made))
     return made
@@ -149,6 +150,20 @@ def kept(
 
 _ARRAYS = ("points", "faces", "patches", "matrix", "inverse_mass", "thickness")
 _WALL_ARRAYS = ("curvature", "swelling")
+
+
+def _settled(made: Compliance) -> Compliance:
+    """With arrays as they come from the cache: row by row, not to be written. Compiled code is then compiled once."""
+    wall = made.wall
+    if wall is not None:
+        wall = replace(wall, **{name: _still(getattr(wall, name)) for name in _WALL_ARRAYS})
+    return replace(made, wall=wall, **{name: _still(getattr(made, name)) for name in _ARRAYS})
+
+
+def _still(array: Any) -> Any:
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array
 
 
 def _to_arrays(made: Compliance) -> dict[str, NDArray[np.generic]]:

@@ -8,16 +8,18 @@ those to be kept. Weights of joint range and arm path therefore choose only amon
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
+from pliant.contact import compiled_here
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
 from pliant.planner.choice import ranked
@@ -177,26 +179,30 @@ class _Worker:
     """What one process knows of the task."""
 
     setting: Setting
+    first: Any = None
+    """A lock, where nothing is compiled yet: one process compiles and the others wait, then take what it compiled."""
+    begun: set[str] = field(default_factory=set)
 
     def work(self, what: str, items: list[Any]) -> tuple[list[Any], float]:
         """Answers for some items, and the CPU time they took [s]."""
         start = time.process_time()
         run: Callable[[Setting, Any], Any] = complete if what == "complete" else try_hypothesis
-        answers = [run(self.setting, item) for item in items]
+        with self.first if self.first is not None and what not in self.begun else nullcontext():
+            answers = [run(self.setting, item) for item in items]
+        if self.first is not None and (what != "try" or compiled_here()):  # most hypotheses fall before they touch
+            self.begun.add(what)
         return answers, time.process_time() - start
 
 
 _here: _Worker | None = None
 
 
-def _begin(task: Task) -> None:
-    import signal
-
+def _begin(task: Task, first: Any) -> None:
     global _here
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    _here = _Worker(Setting(task))
+    _here = _Worker(Setting(task), first)
 
 
 def _work(what: str, items: list[Any]) -> tuple[list[Any], float]:
@@ -220,11 +226,17 @@ def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
     # wrong questions must be told here, not by a worker that dies
     Setting(task, thing)
     with _single_threaded_children(), _script_not_run_again():
-        pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (task,))
+        context = get_context("spawn")
+        first = None if compiled_here() else context.Lock()
+        pool = ProcessPoolExecutor(count, context, _begin, (task, first))
         try:
 
             def over(what: str, items: Iterable[Any], ahead: int) -> Iterator[tuple[Any, float]]:
-                return _in_order(lambda item: pool.submit(_work, what, list(item)).result, items, ahead)
+                return _in_order(lambda item: begin(what, list(item)), items, ahead)
+
+            def begin(what: str, items: list[Any]) -> Callable[[], tuple[Any, float]]:
+                with _deaf_children():
+                    return pool.submit(_work, what, items).result
 
             yield over
             pool.shutdown()
@@ -263,6 +275,16 @@ def _single_threaded_children() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started meanwhile do not hear Ctrl-C, not even before their first line; here it is heard afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

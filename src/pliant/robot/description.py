@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pinocchio as pin
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from pliant.documents import Document
 
@@ -27,7 +27,14 @@ __all__ = [
     "Vector3",
 ]
 
-Length = Annotated[float, Field(ge=-100.0, le=100.0)]
+
+def _near(value: float) -> float:
+    if abs(value) > 100.0:
+        raise ValueError(f"{value:g} m is too far away (allowed: -100 to 100); if it is in mm, write {value / 1e3:g}")
+    return value
+
+
+Length = Annotated[float, AfterValidator(_near)]
 """A coordinate within a machine or its surroundings [m]."""
 Vector3 = tuple[Length, Length, Length]
 """A place or direction; nothing here is further than 100 m away."""

@@ -24,7 +24,7 @@ class Ros2Link:
             from cyclonedds.core import DDSException
             from cyclonedds.domain import DomainParticipant
         except ImportError:
-            missing = Problem("", "live ROS 2 needs the package 'cyclonedds'", "pip install 'pliant[ros]'")
+            missing = Problem("", "live ROS 2 needs the package 'cyclonedds'", "pip install cyclonedds")
             raise OptionError("ros", missing) from None
         try:
             self._participant: Any = DomainParticipant(domain)

@@ -52,9 +52,7 @@ def type_store(kind: str) -> Typestore:
     try:
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     except ImportError:
-        raise OptionError(
-            "export", Problem("", "bags need the package 'rosbags'", "pip install 'pliant[ros]'")
-        ) from None
+        raise OptionError("export", Problem("", "bags need the package 'rosbags'", "pip install rosbags")) from None
     if kind != "ros1":
         return get_typestore(Stores.ROS2_HUMBLE)
     store = get_typestore(Stores.ROS1_NOETIC)
