@@ -64,20 +64,53 @@ def test_joint_states_of_several_publishers_are_put_together(links: Links) -> No
     assert driver.read().time >= joints.time
 
 
+def say_opening(robot: Ros2Link, stamp: float, value: float) -> None:
+    header = messages.Header(messages.Time.of(stamp))
+    robot.publish("/joint_states", messages.JointState(header, ["opening"], [value]))
+
+
 def test_a_late_message_does_not_replace_a_newer_one(driver: RosDriver, links: Links) -> None:
     now = time.time()
-    until(lambda: say_joints(links[1], opening=0.04) or driver.read().joints)
-    for stamp, value in ((now + 5.0, 0.02), (now - 5.0, 0.01)):
-        header = messages.Header(messages.Time.of(stamp))
-        links[1].publish("/joint_states", messages.JointState(header, ["opening"], [value]))
+    until(lambda: say_opening(links[1], now - 10.0, 0.04) or driver.read().joints)
+    say_opening(links[1], now - 5.0, 0.02)
+    say_opening(links[1], now - 9.0, 0.01)
     until(lambda: driver.read().joints.positions[0] == 0.02)
     # Messages arrive in order: once the newer one is here, the older one has been and gone.
-    for stamp, value in ((now - 4.0, 0.0), (now + 6.0, 0.03)):
-        header = messages.Header(messages.Time.of(stamp))
-        links[1].publish("/joint_states", messages.JointState(header, ["opening"], [value]))
+    say_opening(links[1], now - 6.0, 0.0)
+    say_opening(links[1], now - 4.0, 0.03)
     seen = []
     until(lambda: seen.append(driver.read().joints.positions[0]) or seen[-1] == 0.03)
     assert set(seen) <= {0.02, 0.03}
+
+
+def test_a_message_from_the_future_is_left_out_and_blocks_none_that_follow(driver: RosDriver, links: Links) -> None:
+    until(lambda: say_joints(links[1], opening=0.04) or driver.read().joints)
+    say_opening(links[1], time.time() + 5.0, 0.01)
+    say_opening(links[1], time.time() + 1e6, 0.02)
+    seen = []
+    until(
+        lambda: say_joints(links[1], opening=0.03) or seen.append(driver.read().joints) or seen[-1].positions[0] == 0.03
+    )
+    assert {joints.positions[0] for joints in seen} <= {0.04, 0.03}
+    assert seen[-1].time <= driver.time
+
+
+def test_a_clock_that_is_set_makes_measurements_old_not_new(
+    driver: RosDriver, links: Links, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until(lambda: say_joints(links[1], opening=0.04) or driver.read().joints)
+    before = driver.time
+    for step in (-3600.0, 3600.0):
+        wall = time.time
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time", lambda wall=wall, step=step: wall() + step)
+            say_joints(links[1], opening=0.02)
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                assert driver.read().joints.positions[0] == 0.04
+                time.sleep(0.01)
+    assert before < driver.time < before + 60.0
+    assert driver.time - driver.read().joints.time > 0.5
 
 
 def test_tactile_images_become_frames_and_wrong_ones_do_not(driver: RosDriver, links: Links) -> None:

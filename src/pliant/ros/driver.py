@@ -26,12 +26,16 @@ __all__ = ["RosDriver", "ros1_driver", "ros2_driver"]
 
 Floats = NDArray[np.float64]
 
+AHEAD = 0.05
+"""Clocks of one network agree to milliseconds: a stamp further ahead than this is wrong [s]."""
+
 
 class RosDriver:
     """Implements `pliant.control.Driver` over ROS.
 
-    Time is that of the messages' stamps, counted from the driver's start on this machine's clock: robot and controller
-    must keep the same time (chrony, PTP), or every measurement looks old or new.
+    Time is that of the messages' stamps, counted from the driver's start: robot and controller must keep the same time
+    (chrony, PTP). A message from the future is left out, and this machine's clock may be set without the driver's time
+    following it: either way measurements grow old, and what watches them stops.
 
     Args:
         link: the network.
@@ -65,7 +69,7 @@ class RosDriver:
         self._stamps = np.full(len(self.joint_names), -np.inf)
         self._frames: dict[str, TactileFrame] = {}
         self._stopped = ""
-        self._start = time.time()
+        self._start, self._began = time.time(), time.monotonic()
         self._next = time.monotonic() + period
         link.advertise(command, JointTrajectory)
         link.listen(joint_states, JointState)
@@ -74,7 +78,7 @@ class RosDriver:
 
     @property
     def time(self) -> float:
-        return time.time() - self._start
+        return time.monotonic() - self._began
 
     def read(self) -> Sample:
         """The latest of everything; joints are None until every one of them has been heard of."""
@@ -128,6 +132,8 @@ class RosDriver:
     def _hear(self, message: JointState) -> None:
         """A joint state may name any joints in any order; those that are not ours are passed over."""
         stamp = message.header.stamp.seconds - self._start
+        if not stamp <= self.time + AHEAD:
+            return
         values: Sequence[float] = message.position
         efforts: Sequence[float] = message.effort
         for k, name in enumerate(message.name):
@@ -138,14 +144,17 @@ class RosDriver:
                     self._torques[i] = efforts[k] if k < len(efforts) else np.nan
 
     def _see(self, name: str, image: Image) -> None:
-        """A frame of another size or kind is not a measurement of this array: it is left out, and so grows old."""
+        """A frame of another size or kind, or from the future, is no measurement: without it the last one grows old."""
         rows, columns = self._shapes[name]
         sizes = (image.height, image.width, image.step, len(image.data))
+        stamp = image.header.stamp.seconds - self._start
+        if not stamp <= self.time + AHEAD:
+            return
         if image.encoding not in ("16UC1", "mono16") or sizes != (rows, columns, 2 * columns, 2 * rows * columns):
             return
         order = ">u2" if image.is_bigendian else "<u2"
         counts = np.frombuffer(image.data, dtype=order).reshape(rows, columns).astype(np.int64)
-        self._frames[name] = TactileFrame(name, image.header.stamp.seconds - self._start, counts)
+        self._frames[name] = TactileFrame(name, stamp, counts)
 
 
 def ros1_driver(assembly: Assembly) -> RosDriver:
