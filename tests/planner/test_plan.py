@@ -108,6 +108,17 @@ def test_the_chosen_grasp_has_the_smallest_largest_force_of_the_kept_and_none_le
     assert all(force >= max(forces) * (1 - 1e-9) for force in left_out)
 
 
+def test_where_the_arms_path_has_the_weight_the_shortest_of_all_stable_grasps_is_chosen():
+    task = ball_task()
+    everything = plan(replace(task, options=replace(task.options, keep=100)), jobs=1)
+    shortest = min(everything.grasps, key=lambda grasp: grasp.arm_path)
+    assert shortest.largest_force > 1.05 * everything.grasps[0].largest_force  # force alone would not have chosen it
+    by_path = plan(replace(task, options=replace(task.options, keep=1, weights=(0.0, 0.0, 1.0))), jobs=1)
+    assert by_path.best.arm_path == shortest.arm_path
+    outdone = [r for r in by_path.rejections if r.reason == "others are better by the weights"]
+    assert len(outdone) == len(everything.grasps) - 1
+
+
 def test_two_workers_find_what_one_finds():
     task = limited(ball_task(), 40)
     alone, together = plan(task, jobs=1), plan(task, jobs=2)

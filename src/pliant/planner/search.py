@@ -2,7 +2,7 @@
 
 First every hypothesis is taken to a stable grasp or falls. Then the stable ones are completed, least force first; a
 grasp's force while it is moved is never below its force at rest, so the search stops when no other can need less than
-those to be kept. Weights of joint range and arm path therefore choose only among the grasps completed by then.
+those to be kept. Where joint range or arm path have a weight, nothing can be said beforehand: all are completed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.operation import complete
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
 from pliant.planner.setting import Setting, prepare_body, with_arm
-from pliant.planner.task import Task
+from pliant.planner.task import PlannerOptions, Task
 from pliant.workers import end_with_parent
 
 __all__ = ["Progress", "plan"]
@@ -38,6 +38,8 @@ Progress = Callable[[str, int, int, dict[str, int]], None]
 CHUNK = 20
 AHEAD = 4
 """Stable grasps in the making while it is decided whether one more is needed; fixed, so that workers do not matter."""
+
+LESS_FORCE = "others need less force"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,10 +88,11 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
     with _workers(task, thing, min(count, max(1, len(hypotheses) // CHUNK))) as over:
         grasps, rejections = _stable(hypotheses, over, tell, cpu)
         stable = tuple(StableGrasp(g.hypothesis.number, g.held.largest_force, g.epsilon) for g in grasps)
-        done, more = _completed(grasps, options.keep, over, tell, cpu, rejections)
+        done, more = _completed(grasps, options, over, tell, cpu, rejections)
     rejections += more
     kept = ranked(done, options.weights)
-    rejections += [_outdone(grasp.hypothesis, grasp.largest_force) for grasp in kept[options.keep :]]
+    reason = "others are better by the weights" if any(options.weights[1:]) else LESS_FORCE
+    rejections += [_outdone(grasp.hypothesis, grasp.largest_force, reason) for grasp in kept[options.keep :]]
     kept = kept[: options.keep]
     rejections.sort(key=lambda rejection: rejection.number)
     answer = Plan(
@@ -107,8 +110,8 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
     return replace(answer, advice=advice(answer))
 
 
-def _outdone(hypothesis: Hypothesis, force: float) -> Rejection:
-    return Rejection(hypothesis.number, Stage.CHOICE, "others need less force", force, "N")
+def _outdone(hypothesis: Hypothesis, force: float, reason: str = LESS_FORCE) -> Rejection:
+    return Rejection(hypothesis.number, Stage.CHOICE, reason, force, "N")
 
 
 Over = Callable[[str, Iterable[Any], int], Iterator[tuple[Any, float]]]
@@ -137,7 +140,7 @@ def _stable(
 
 def _completed(
     grasps: list[Grasp],
-    keep: int,
+    options: PlannerOptions,
     over: Over,
     tell: Progress,
     cpu: dict[str, float],
@@ -152,8 +155,8 @@ def _completed(
 
     def needed() -> Iterator[list[Grasp]]:
         for grasp in order:
-            bound = sorted(found.largest_force for found in done)[keep - 1] if len(done) >= keep else float("inf")
-            if grasp.held.largest_force >= bound:
+            enough = len(done) >= options.keep and not any(options.weights[1:])
+            if enough and grasp.held.largest_force >= sorted(found.largest_force for found in done)[options.keep - 1]:
                 return
             tell("lifting, moving, approaching", len(done) + len(rejections), len(order), dict(fallen))
             yield [grasp]

@@ -75,7 +75,8 @@ class PlannerOptions:
         speed: part of the joint speeds that may be used.
         move_tolerance: how far the object may stay from the wanted place at every step of the move [m].
         turn_tolerance: the same for its orientation [rad].
-        weights: of the choice among the kept: largest force, joint range, arm path; each is compared with the best.
+        weights: of the choice: largest force, joint range, arm path; each is compared with the best there is. With
+            weights beside the first every stable grasp has to be completed, which takes longer.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
