@@ -19,8 +19,9 @@ from typing import Any
 
 from record import about, write
 
-from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab, prepared_thing
+from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
 from pliant.objects import Body, ContactLimits, Material, make_shape
+from pliant.planner import prepare_body
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from made_plans import make_grasp, make_task
@@ -45,7 +46,7 @@ def measure(things: list[str], wrong: tuple[tuple[float, float], ...], seeds: li
             material = Material(young * true_young, poisson, friction=friction * TRUE_FRICTION)
             body = Body.from_mesh(mesh, material, mass=mass, limits=ContactLimits(15.0, 4e5))
             task = make_task(body, hand="parallel_gripper", name=thing)
-            grasp, model = make_grasp(task), prepared_thing(task)
+            grasp, model = make_grasp(task), prepare_body(task.body)
             for seed in seeds:
                 began = time.process_time()
                 done = calibrate_in_lab(

@@ -17,6 +17,7 @@ from spring_hand import SpringHand
 MODULE = """
 import handmade_drivers
 connect = handmade_drivers.connect
+def connect_stiff(assembly): return connect(assembly, 2.0)
 def broken(assembly): raise OSError("no route to hand")
 def nothing(assembly): return None
 answer = 42
@@ -42,8 +43,8 @@ def made_drivers(thing: MadeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     made_ones: list[SpringHand] = []
 
-    def connect(assembly: object) -> SpringHand:
-        hand = SpringHand(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    def connect(assembly: object, stiffness: float = 1.0) -> SpringHand:
+        hand = SpringHand(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0], stiffness=stiffness)
         hand.pad_sensor = PadSensor(threshold=1)  # type: ignore[attr-defined]
         hand.watch = WatchLimits(frozen=float("inf"))  # type: ignore[attr-defined]
         made_ones.append(hand)
@@ -122,3 +123,52 @@ def test_a_slower_run_takes_longer_and_a_failing_one_is_an_honest_no(
     answer = json.loads(capsys.readouterr().out)
     assert answer["outcome"] == "aborted"
     assert "no contact found" in answer["reason"]
+
+
+TASK = """
+robot: {arm: kawasaki_fs020n, hand: parallel_gripper}
+object:
+  shape: {sphere: {radius: 0.03}}
+  pose: {position: [0.95, 0, 0.43]}
+  material: {young: 1.5e+5, poisson: 0.45, density: 884, friction: 0.8}
+"""
+
+
+def test_a_trial_squeeze_on_a_driver_of_ones_own_is_fitted_and_kept(
+    plan_file: Path, made_drivers: list[SpringHand], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ball.yaml").write_text(TASK)
+    arguments = ["calibrate", "ball.yaml", "--plan", str(plan_file), "--no-slip", "--json", "--driver"]
+    found = []
+    for factory in ("connect", "connect_stiff"):
+        assert run_command_line([*arguments, f"my_hand:{factory}"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+        assert found[-1]["status"] == "found" and found[-1]["friction"] is None
+        assert (tmp_path / "ball.calibration.yaml").is_file()
+    # Springs twice as stiff are half as deep at the same forces: F = c E d^1.5 makes that an E of 2^1.5 = 2.8 times.
+    assert 1.6 < found[1]["young_pa"] / found[0]["young_pa"] < 3.2
+    assert 1.6 < found[1]["stiffness_n_per_m"] / found[0]["stiffness_n_per_m"] < 3.2
+    assert [hand.stopped for hand in made_drivers] == ["closed", "closed"]
+
+
+def test_a_squeeze_that_fails_on_the_driver_is_an_honest_no_and_keeps_nothing(
+    plan_file: Path,
+    made_drivers: list[SpringHand],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "ball.yaml").write_text(TASK)
+    arguments = ["calibrate", "ball.yaml", "--plan", str(plan_file), "--driver", "my_hand:connect", "--json"]
+
+    def unplugged(self: SpringHand) -> object:
+        raise OSError("cable")
+
+    monkeypatch.setattr(SpringHand, "forces", unplugged)
+    assert run_command_line(arguments) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] == "failed" and "OSError: cable" in answer["reason"]
+    assert not (tmp_path / "ball.calibration.yaml").exists()
+    assert [bool(hand.stopped) for hand in made_drivers] == [True]
+    assert run_command_line([*arguments, "--truth", "young=2"]) == 2
+    assert "is of the lab alone" in capsys.readouterr().err

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from made_plans import MadeTask, made
+from pliant.control import CalibrationRun
 from pliant.files import calibration_path, read_task, save_calibration
-from pliant.lab import CalibrationRun, Disturbance, calibrate_in_lab
+from pliant.lab import Disturbance, calibrate_in_lab
 from pliant.planner import Plan, plan
 
 WANTED = 0.15

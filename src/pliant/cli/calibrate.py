@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from pliant.control import CalibrationRun
+    from pliant.planner import PlannedGrasp, Task
 
 __all__ = ["calibrate"]
 
@@ -25,30 +29,49 @@ def calibrate(
     out: Annotated[Path | None, typer.Option(help="Where to keep it; beside the task file if left out.")] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Only tell, keep nothing.")] = False,
     no_slip: Annotated[bool, typer.Option("--no-slip", help="Do not lift and let slip: no friction.")] = False,
+    driver: Annotated[str, typer.Option(help="Who squeezes: lab, or MODULE:FACTORY of your own.")] = "lab",
+    speed: Annotated[float, typer.Option(help="Part of the planned speed, on a driver.", min=0.01, max=1.0)] = 1.0,
+    from_pregrasp: Annotated[
+        bool, typer.Option("--from-pregrasp", help="On a driver: the open hand stands at the object already.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Squeeze the object in steps, lift it a little, let it slip: k, D, Young's modulus and friction.
 
     The result is kept in NAME.calibration.yaml beside the task and used whenever the task is read again. Exit code 1 if
-    the squeeze failed.
+    the squeeze failed. On hardware stand by the emergency stop: a driver is what `pliant run --driver` takes.
 
     Examples:
 
         pliant calibrate sponge.yaml
 
         pliant calibrate sponge.yaml --plan sponge.plan --truth young=2,friction=0.6 --json
+
+        pliant calibrate sponge.yaml --plan sponge.plan --driver my_hand:connect --speed 0.2
     """
     from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit
     from pliant.cli.run import numbers_by_name
+    from pliant.cli.run_driver import known_driver, load_factory
+    from pliant.documents import make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import calibration_path, load_plan, read_task, save_calibration, shipped_task, shipped_tasks
     from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
     from pliant.planner import plan as search
 
+    if driver != "lab":
+        known_driver(driver)
+        if truth is not None:
+            raise OptionError("--driver", Problem("--truth", "is of the lab alone", "leave it out"))
+        load_factory(driver)  # before the search: that takes long
     shipped = task in shipped_tasks()
+    if out is None and shipped:
+        out = Path(f"{task}.calibration.yaml")
+    target = out if out is not None else calibration_path(task)
+    if not no_save:
+        make_room(target)
     question = shipped_task(task) if shipped else read_task(task, calibrated=False)
     found = load_plan(plan) if plan is not None else search(question, seed=seed)
     if grasp >= len(found.grasps):
@@ -61,19 +84,21 @@ def calibrate(
     if wrong:
         raise OptionError("--truth", wrong)
     world = found.task
-    done = calibrate_in_lab(
-        world,
-        found.grasps[grasp],
-        truth=Disturbance(young=factors[0], friction=factors[1], mass=factors[2]),
-        settings=replace(CALIBRATION_SETTINGS, sensors=SensorSettings(seed=seed)),
-        slip=not no_slip,
-    )
+    chosen = found.grasps[grasp]
+    done: CalibrationRun
+    if driver != "lab":
+        done = _on_driver(driver, world, chosen, speed=speed, from_pregrasp=from_pregrasp, slip=not no_slip)
+    else:
+        done = calibrate_in_lab(
+            world,
+            chosen,
+            truth=Disturbance(young=factors[0], friction=factors[1], mass=factors[2]),
+            settings=replace(CALIBRATION_SETTINGS, sensors=SensorSettings(seed=seed)),
+            slip=not no_slip,
+        )
     files: list[Path] = []
     material = world.body.material
     if done.found is not None and not no_save:
-        if out is None and shipped:
-            out = Path(f"{task}.calibration.yaml")
-        target = out if out is not None else calibration_path(task)
         files.append(save_calibration(done.found, target, young=material.young, friction=material.friction))
     answer: dict[str, Any] = {
         "status": "found" if done.found is not None else "failed",
@@ -98,6 +123,22 @@ def calibrate(
         _tell(answer)
     if done.found is None:
         raise typer.Exit(EXIT_NO)
+
+
+def _on_driver(
+    name: str, task: Task, grasp: PlannedGrasp, *, speed: float, from_pregrasp: bool, slip: bool
+) -> CalibrationRun:
+    from pliant.cli.run_driver import opened_driver
+    from pliant.control import ControlOptions, TactileProcessor, calibrate_on_driver
+    from pliant.planner import prepare_body
+
+    assert task.assembly.hand is not None
+    thing = prepare_body(task.body)  # before the robot is spoken to: it may take some seconds
+    with opened_driver(name, task.assembly, ControlOptions(speed=speed)) as (driver, control, sensor):
+        processor = TactileProcessor.for_hand(task.assembly.hand, sensor=sensor)
+        return calibrate_on_driver(
+            driver, task, grasp, thing, options=control, processor=processor, from_pregrasp=from_pregrasp, slip=slip
+        )
 
 
 def _tell(answer: dict[str, Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import ControlOptions, Driver, DriverRun
+    from pliant.control import ControlOptions, Driver, DriverRun, PadSensor
     from pliant.planner import PlannedGrasp, Task
     from pliant.robot import Assembly
 
-__all__ = ["known_driver", "load_factory", "run_with_driver"]
+__all__ = ["known_driver", "load_factory", "opened_driver", "run_with_driver"]
 
 Factory = Callable[["Assembly"], Any]
 
@@ -59,6 +60,36 @@ def load_factory(name: str) -> Factory:
     return found
 
 
+@contextmanager
+def opened_driver(
+    name: str, assembly: Assembly, control: ControlOptions
+) -> Iterator[tuple[Driver, ControlOptions, PadSensor]]:
+    """The driver that ``name`` makes for a robot, with the options and pads it asks for; closed whatever happens.
+
+    A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits).
+    """
+    from dataclasses import replace
+
+    from pliant.control import PadSensor, check_driver
+    from pliant.errors import InputError, OptionError
+
+    factory = load_factory(name)
+    try:
+        made = factory(assembly)
+    except InputError:
+        raise
+    except Exception as bad:
+        raise OptionError("--driver", f"{name} failed: {type(bad).__name__}: {bad}") from bad
+    try:
+        driver = check_driver(made, assembly, source=f"--driver {name}")
+        watch = getattr(driver, "watch", None)
+        sensor = getattr(driver, "pad_sensor", None) or PadSensor()
+        yield driver, control if watch is None else replace(control, watch=watch), sensor
+    finally:
+        if hasattr(made, "close"):
+            made.close()
+
+
 def run_with_driver(
     name: str,
     plan: Path,
@@ -70,30 +101,15 @@ def run_with_driver(
     plots: Path | None,
     json: bool,
 ) -> None:
-    """Run a plan on the driver that ``name`` makes, tell what became of it, and close the driver whatever happens.
-
-    A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits).
-    """
+    """Run a plan on the driver that ``name`` makes, and tell what became of it."""
     from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit
-    from pliant.control import PadSensor, RunOutcome, TactileProcessor, check_driver, run_on_driver
-    from pliant.errors import InputError, OptionError
+    from pliant.control import RunOutcome, TactileProcessor, run_on_driver
     from pliant.files import save_run
 
-    factory = load_factory(name)
     assert task.assembly.hand is not None
-    try:
-        made = factory(task.assembly)
-    except InputError:
-        raise
-    except Exception as bad:
-        raise OptionError("--driver", f"{name} failed: {type(bad).__name__}: {bad}") from bad
-    try:
-        driver: Driver = check_driver(made, task.assembly, source=f"--driver {name}")
-        sensor = getattr(driver, "pad_sensor", None) or PadSensor()
-        if (watch := getattr(driver, "watch", None)) is not None:
-            control = replace(control, watch=watch)
+    with opened_driver(name, task.assembly, control) as (driver, control, sensor):
         result = run_on_driver(
             driver,
             grasp,
@@ -102,9 +118,6 @@ def run_with_driver(
             processor=TactileProcessor.for_hand(task.assembly.hand, sensor=sensor),
             from_pregrasp=from_pregrasp,
         )
-    finally:
-        if hasattr(made, "close"):
-            made.close()
     answer = _answer(result, control, grasp)
     files: list[Path] = []
     if len(result.log):

@@ -31,6 +31,7 @@ from pliant.control.squeeze import (
     analyse_recording,
     ball_between,
 )
+from pliant.control.squeezing import CalibrationRun, calibrate_on_driver, fit_run
 from pliant.control.tactile import ArrayReading, TactileProcessor, TactileRegion, find_regions, surface_point
 from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.control.torque_law import TorqueAnswer, TorqueLaw
@@ -44,6 +45,7 @@ __all__ = [
     "ArrayReading",
     "Calibration",
     "CalibrationFactors",
+    "CalibrationRun",
     "CellHealth",
     "Command",
     "ContactEstimate",
@@ -91,11 +93,13 @@ __all__ = [
     "WatchLimits",
     "analyse_recording",
     "ball_between",
+    "calibrate_on_driver",
     "check_driver",
     "contact_kinematics",
     "execute",
     "find_onset",
     "find_regions",
+    "fit_run",
     "fit_squeeze",
     "frame_lag",
     "friction_at_slip",

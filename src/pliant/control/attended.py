@@ -25,7 +25,7 @@ from pliant.errors import OptionError, Problem, unknown_name
 from pliant.planner import PlannedGrasp
 from pliant.robot import Assembly
 
-__all__ = ["DriverRun", "RunOutcome", "check_driver", "run_on_driver"]
+__all__ = ["DriverRun", "RunOutcome", "attend", "check_driver", "run_on_driver"]
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +126,11 @@ def run_on_driver(
         start=RunPhase.CLOSE if from_pregrasp else RunPhase.APPROACH,
     )
     q_start = grasp.q_pregrasp if from_pregrasp else grasp.trajectory.q[0]
-    failure = ""
+    return _judge(controller, grasp, attend(driver, controller, q_start, patience))
+
+
+def attend(driver: Driver, controller: GraspController, q_start: Floats, patience: float) -> str:
+    """Let a controller drive, from ``q_start`` alone; why that failed beside what the controller itself says."""
     try:
         failure = _not_ready(_first_reading(driver, patience), q_start, controller.watch.off, driver, patience)
         if not failure:
@@ -137,7 +141,7 @@ def run_on_driver(
     except Exception as bad:
         failure = f"the driver failed: {_told(bad)}"
         failure += _stop(driver, failure)
-    return _judge(controller, grasp, failure)
+    return failure
 
 
 def _stop(driver: Driver, why: str) -> str:

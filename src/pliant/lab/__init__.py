@@ -1,7 +1,7 @@
 """The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
-from pliant.lab.calibrating import CALIBRATION_SETTINGS, CalibrationRun, calibrate_in_lab, prepared_thing
+from pliant.lab.calibrating import CALIBRATION_SETTINGS, calibrate_in_lab
 from pliant.lab.comparison import ContactComparison, compare_contacts
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.faults import FaultyDriver, Injection, kick
@@ -35,7 +35,6 @@ from pliant.lab.vessel import Slosh, slosh, vessel_part
 
 __all__ = [
     "CALIBRATION_SETTINGS",
-    "CalibrationRun",
     "ContactComparison",
     "Disturbance",
     "DisturbanceRange",
@@ -66,7 +65,6 @@ __all__ = [
     "draw_disturbances",
     "kick",
     "picture",
-    "prepared_thing",
     "pressed_places",
     "run_series",
     "run_trial",

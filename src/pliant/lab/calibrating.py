@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pliant.contact import PreparedObject
-from pliant.control import (
-    Calibration,
-    RunLog,
-    RunPhase,
-    SqueezeSamples,
-    TactileProcessor,
-    TrialSqueeze,
-    execute,
-    fit_squeeze,
-)
-from pliant.errors import OptionError
+from pliant.control import CalibrationRun, RunPhase, TactileProcessor, TrialSqueeze, execute, fit_run
 from pliant.lab.driver import LabDriver
 from pliant.lab.options import LabOptions
 from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, pressed_places, trial_scene
-from pliant.planner import PlannedGrasp, Task
+from pliant.planner import PlannedGrasp, Task, prepare_body
 
-__all__ = ["CALIBRATION_SETTINGS", "CalibrationRun", "calibrate_in_lab", "prepared_thing"]
+__all__ = ["CALIBRATION_SETTINGS", "calibrate_in_lab"]
 
 Floats = NDArray[np.float64]
 
@@ -33,29 +23,6 @@ Floats = NDArray[np.float64]
 CALIBRATION_SETTINGS = TrialSettings(
     from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=300)
 )
-
-
-@dataclass(frozen=True, eq=False)
-class CalibrationRun:
-    """A calibration and how it came about; ``found`` is None where the squeeze failed, and ``reason`` says why."""
-
-    found: Calibration | None
-    reason: str
-    log: RunLog
-    samples: SqueezeSamples
-
-
-def prepared_thing(task: Task) -> PreparedObject:
-    """The contact model of a task's object."""
-    body = task.body
-    wall = body.liquid.wall if body.liquid is not None else None
-    return PreparedObject.of(
-        body.mesh,
-        young=body.material.young,
-        poisson=body.material.poisson,
-        wall=wall,
-        contents=body.liquid if wall is not None else None,
-    )
 
 
 def calibrate_in_lab(
@@ -101,19 +68,5 @@ def calibrate_in_lab(
     log = execute(lab, squeeze)
     if lab.fault:
         return CalibrationRun(None, lab.fault, log, squeeze.samples)
-    contact = grasp.grasp.contacts[0]
-    stiffness = contact.stiffness[2, 2] if contact.stiffness.ndim == 2 else contact.stiffness[2]
-    try:
-        found = fit_squeeze(
-            squeeze.samples,
-            assembly,
-            task.body,
-            task.T_world_object,
-            thing or prepared_thing(task),
-            planned_force=grasp.grasp.largest_force,
-            planned_stiffness=float(stiffness),
-            rigid_pads=True,  # links of the lab are rigid hulls
-        )
-    except OptionError as bad:
-        return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
-    return CalibrationRun(found, log.reason, log, squeeze.samples)
+    # links of the lab are rigid hulls
+    return fit_run(squeeze, log, task, grasp, thing or prepare_body(task.body), rigid_pads=True)

@@ -27,6 +27,7 @@ from pliant.planner.task import Carrier, MoveFrame, PlannerOptions, Task, Wish
 if TYPE_CHECKING:
     from pliant.planner.search import Progress as Progress
     from pliant.planner.search import plan as plan
+    from pliant.planner.setting import prepare_body as prepare_body
     from pliant.planner.verify import Tolerances as Tolerances
     from pliant.planner.verify import Verdict as Verdict
     from pliant.planner.verify import verify_plan as verify_plan
@@ -36,6 +37,7 @@ _HOMES = {
     "Tolerances": ".verify",
     "Verdict": ".verify",
     "plan": ".search",
+    "prepare_body": ".setting",
     "verify_plan": ".verify",
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "approaches",
     "make_hypotheses",
     "plan",
+    "prepare_body",
     "verify_plan",
 ]
 
