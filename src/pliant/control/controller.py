@@ -24,6 +24,7 @@ from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.run_log import PHASES, RunLog, RunRecorder
 from pliant.control.safe_ends import eased, opened
 from pliant.control.slip import SlipSense, felt_forces
+from pliant.control.sound_sample import SoundSamples
 from pliant.control.tactile import TactileProcessor
 from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.control.watch import FEELS, GRIPS, Watch
@@ -114,6 +115,8 @@ class GraspController:
         self._rate = np.zeros(self.robot.dof)
         self._rated = -np.inf
         self._series = np.ones(len(self.timeline.links))
+        shapes = {name: self.processor.layout(name).exists.shape for name in self.processor.arrays}
+        self._sound = SoundSamples(self.robot.dof, shapes)
         self.finished = False
         self.reason = ""
 
@@ -121,6 +124,7 @@ class GraspController:
 
     def step(self, sample: Sample) -> Command:
         """The command for this sample. Never raises for what a driver may send; always finite."""
+        sample = self._sound(sample)
         before = self._time if self._time is not None else sample.time
         dt = min(max(sample.time - before, 0.0), LONGEST_STEP) if math.isfinite(sample.time) else 0.0
         if math.isfinite(sample.time):

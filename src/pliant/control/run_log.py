@@ -127,7 +127,7 @@ class RunRecorder:
             counts = np.asarray(frame.counts)
             if counts.dtype.kind == "f":
                 counts = np.nan_to_num(counts, nan=-1.0)
-            kept.append((frame.time, counts.astype(np.int16)))
+            kept.append((frame.time, np.clip(counts, -1, 2**15 - 1).astype(np.int16)))
 
     def event(self, event: Event) -> None:
         """Keep an event."""
