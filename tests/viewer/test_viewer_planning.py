@@ -38,6 +38,7 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
         friction = page.get_by_label("Friction", exact=True).first
         friction.fill("0.5")
         friction.press("Enter")
+        page.wait_for_timeout(300)  # a field is told up to 50 ms after it changed: nobody clicks that fast
         page.get_by_role("button", name="Plan", exact=True).click()
         eye.wait("message", "found: 1 kept")
         (session,) = viewer.sessions
@@ -58,6 +59,7 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
         angle = page.get_by_label("Turn [deg]", exact=True).first
         angle.fill("5")
         angle.press("Enter")
+        page.wait_for_timeout(300)
         page.get_by_role("button", name="Plan", exact=True).click()
         eye.wait("message", "axis")
         assert page.locator(".pliant-error").count() == 1
