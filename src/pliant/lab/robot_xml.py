@@ -24,6 +24,7 @@ ROBOT_BITS = {"contype": "2", "conaffinity": "5"}
 PLAIN_DENSITY = 1500.0  # of links without <inertial> [kg/m^3]
 SMALLEST_MASS = 1e-4
 BASE_INERTIA = 10.0  # of the stand that carries a hand without an arm [kg, kg m^2]
+COUPLED = ".999 .9999 .0001"  # impedance of joints that follow others
 
 
 @dataclass
@@ -193,9 +194,7 @@ def _add_drives(part: RobotPart, assembly: Assembly, options: LabOptions, q: Flo
         for joint in part.body.iter("joint"):
             if joint.get("name") == follower.name:
                 joint.set("armature", f"{armatures[master] * factor**2:.9g}")
-        part.equalities.append(
-            Element(
-                "joint",
-                {"joint1": follower.name, "joint2": master, "polycoef": numbers((offset, factor, 0.0, 0.0, 0.0))},
-            )
-        )
+        # As stiff as steps allow: MuJoCo's own choice lets a gripper's second finger give way by 0.4 mm at 16 N.
+        attributes = {"joint1": follower.name, "joint2": master, "solref": options.solref, "solimp": COUPLED}
+        attributes["polycoef"] = numbers((offset, factor, 0.0, 0.0, 0.0))
+        part.equalities.append(Element("joint", attributes))
