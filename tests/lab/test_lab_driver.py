@@ -98,6 +98,25 @@ def test_an_emergency_stop_holds_and_refuses_later_commands(assembly: Assembly, 
     np.testing.assert_allclose(after.joints.positions, held.positions, atol=0.02)
 
 
+@pytest.mark.parametrize("step", [0.002, 0.004])
+def test_a_joint_that_follows_another_does_so_under_load(step: float) -> None:
+    """16 N on the second finger of a gripper, which no drive of its own holds: it gives way like the first, no more."""
+    gripper = load_assembly(None, "parallel_gripper")
+    q = gripper.robot.q({"opening": 0.03})
+    driver = LabDriver(build_scene(gripper, None, q_start=q, options=LabOptions(step=step)), period=0.012)
+    model, data = driver.simulation.model, driver.simulation.data
+    body = model.body("link:right_finger").id
+    axis = data.xaxis[model.joint("right_opening").id].copy()
+    driver.command_positions(q)
+    for _ in range(60):
+        data.xfrc_applied[body, :3] = 16.0 * axis
+        driver.step()
+    first, second = (float(data.qpos[model.joint(name).qposadr[0]]) for name in ("opening", "right_opening"))
+    assert first > 0.0301  # the drive has its own stiffness
+    assert second == pytest.approx(first, abs=1e-5)
+    assert not driver.fault
+
+
 def test_broken_commands_and_settings_are_refused(assembly: Assembly, empty: Scene) -> None:
     driver = LabDriver(empty)
     with pytest.raises(OptionError, match="finite numbers"):
