@@ -14,6 +14,7 @@ from pliant.lab.graded_body import graded_tetrahedra
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import numbers, pose
 from pliant.lab.soft_body import tetrahedra
+from pliant.lab.standing import standing
 from pliant.objects import Body
 
 __all__ = ["FLEX", "OBJECT_BITS", "ObjectPart", "contact_attributes", "settle_masses", "solid_part"]
@@ -64,12 +65,20 @@ def contact_attributes(friction: float, options: LabOptions) -> dict[str, str]:
     }
 
 
-def solid_part(body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None) -> ObjectPart:
-    """A solid: a flex of tetrahedra with the body's elastic constants and mass, finer where it will be ``pressed``."""
+def solid_part(
+    body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None, *, stands: bool = False
+) -> ObjectPart:
+    """A solid: a flex of tetrahedra with the body's elastic constants and mass, finer where it will be ``pressed``.
+
+    One that ``stands`` has feet: its lowest nodes lie at the height of its lowest point.
+    """
     if pressed is None:
         tets = tetrahedra(body.mesh, nodes=options.nodes)
     else:
         tets = graded_tetrahedra(body.mesh, pressed, nodes=options.nodes)
+    if stands:
+        up = T_world_object.rotation[2]
+        tets = standing(tets, up, float((body.mesh.vertices @ up).min()))
     frame = Element("body", {"name": "object_frame", **pose(T_world_object)})
     flex = SubElement(
         frame,

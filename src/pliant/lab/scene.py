@@ -85,6 +85,7 @@ def build_scene(
     floor: float | None = None,
     options: LabOptions | None = None,
     pressed: Floats | None = None,
+    stands: bool = False,
 ) -> Scene:
     """Put robot, object and surroundings into one simulated world.
 
@@ -96,6 +97,7 @@ def build_scene(
         q_start: joints at the beginning; the assembly's home if left out.
         floor: height of an endless floor [m]; none if left out.
         pressed: k x 3 places in the object's frame where a solid gets finer nodes [m]; even ones if left out.
+        stands: the object stands on something, where it is: a round solid gets feet, so that it does not roll.
     """
     options = options or LabOptions()
     if body is not None and body.kind == "vessel":  # a thin wall is stiff along itself and soft across: hard to solve
@@ -116,7 +118,8 @@ def build_scene(
     held: ObjectPart | None = None
     if body is not None:
         T = T_world_object or pin.SE3.Identity()
-        held = solid_part(body, T, options, pressed) if body.kind == "solid" else vessel_part(body, T, options)
+        solid = body.kind == "solid"
+        held = solid_part(body, T, options, pressed, stands=stands) if solid else vessel_part(body, T, options)
         asset.extend(held.assets)
         world.append(held.body)
     notes = (held.notes if held is not None else ()) + _add_surroundings(world, asset, obstacles, floor)

@@ -184,6 +184,7 @@ def trial_scene(
         floor=floor,
         options=options,
         pressed=pressed,
+        stands=True,
     )
 
 
