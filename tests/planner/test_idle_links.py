@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from made_plans import RADIUS, ball_plan
+from made_plans.ball import RADIUS, ball_plan
 from pliant.contact import PreparedObject
 from pliant.planner import Phase, PlannedGrasp
 from pliant.planner.idle_links import idle_touch
