@@ -44,9 +44,10 @@ def gap_to_palm(setting: Setting, grasp: PlannedGrasp) -> float:
     mesh = link_mesh(setting.robot.urdf.link(PALM))
     assert mesh is not None
     T = setting.robot.pose(PALM, path.q[i])
-    solid = trimesh.Trimesh(mesh.vertices @ T.rotation.T + T.translation, mesh.faces, process=False)
-    _, distance, _ = trimesh.proximity.closest_point(solid, path.object_poses[i : i + 1, :3])
-    return float(distance[0]) - RADIUS
+    corners = (mesh.vertices @ T.rotation.T + T.translation)[mesh.faces]
+    centre = path.object_poses[i, :3]
+    nearest = trimesh.triangles.closest_point(corners, np.tile(centre, (len(corners), 1)))
+    return float(np.linalg.norm(nearest - centre, axis=1).min()) - RADIUS
 
 
 def test_a_palm_that_the_object_meets_in_the_middle_of_a_move_is_found_and_named(setting: Setting) -> None:
