@@ -109,7 +109,7 @@ def test_the_chosen_grasp_has_the_smallest_largest_force_of_the_kept_and_none_le
 
 
 def test_where_the_arms_path_has_the_weight_the_shortest_of_all_stable_grasps_is_chosen():
-    task = ball_task(12, move=False)
+    task = ball_task(40, move=False)
     everything = plan(replace(task, options=replace(task.options, keep=100)), jobs=1)
     shortest = min(everything.grasps, key=lambda grasp: grasp.arm_path)
     assert shortest.largest_force > 1.05 * everything.grasps[0].largest_force  # force alone would not have chosen it

@@ -1,6 +1,7 @@
 """Doing it: the driver interface, what the pads feel, the filter, and recordings of real hands.   (SPEC 9)"""
 
 from pliant.control.attended import DriverRun, RunOutcome, check_driver, run_on_driver
+from pliant.control.calibrating import CalibrationRun, calibrate_on_driver, fit_run
 from pliant.control.calibration import (
     Calibration,
     SlipOnset,
@@ -31,7 +32,6 @@ from pliant.control.squeeze import (
     analyse_recording,
     ball_between,
 )
-from pliant.control.squeezing import CalibrationRun, calibrate_on_driver, fit_run
 from pliant.control.tactile import ArrayReading, TactileProcessor, TactileRegion, find_regions, surface_point
 from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.control.torque_law import TorqueAnswer, TorqueLaw

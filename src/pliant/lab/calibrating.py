@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pliant.contact import PreparedObject
 from pliant.control import CalibrationRun, RunPhase, TactileProcessor, TrialSqueeze, execute, fit_run
 from pliant.lab.driver import LabDriver
@@ -15,9 +12,6 @@ from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, pressed_place
 from pliant.planner import PlannedGrasp, Task, prepare_body
 
 __all__ = ["CALIBRATION_SETTINGS", "calibrate_in_lab"]
-
-Floats = NDArray[np.float64]
-
 
 # Friction must not creep while the grip is loosened; nodes are many only where the pads press.
 CALIBRATION_SETTINGS = TrialSettings(

@@ -26,6 +26,8 @@ def idle_touch(setting: Setting, grasp: PlannedGrasp) -> Failure | None:
 
     path = grasp.trajectory
     moving = [i for i, phase in enumerate(path.phases) if phase is Phase.MOVE]
+    if not moving:
+        return None
     gripping = {contact.link for state in grasp.states for contact in state.contacts}
     idle, shapes = [], []
     for link in setting.hand.links:
@@ -33,8 +35,6 @@ def idle_touch(setting: Setting, grasp: PlannedGrasp) -> Failure | None:
         if link.name not in gripping and solid is not None:
             idle.append(link)
             shapes.append(triangles(solid))
-    if not moving or not idle:
-        return None
     mesh = setting.body.mesh
     reach = 1.2 * float(np.linalg.norm(mesh.vertices, axis=1).max())  # it bulges between the fingers
     held, thing = -1, None
