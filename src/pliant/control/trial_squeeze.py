@@ -6,7 +6,7 @@ taken while the lifted object is loosened, slowly enough to be at rest, and ends
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pliant.control.driver import Sample
 from pliant.control.force_loop import contact_kinematics
 from pliant.control.options import ControlOptions
 from pliant.control.phases import RunPhase
+from pliant.control.slip_onset import forces_at, see_slip
 from pliant.control.tactile import TactileProcessor
 from pliant.control.timeline import PlannedMoment
 from pliant.planner import Phase, PlannedGrasp
@@ -36,11 +37,24 @@ PRESSING_TIME = 3.0  # pressing ends after so long [s]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
 CALMING = 0.3  # between the two [s]
 STEP = 1.15  # forces of one step of the curve over those of the next
-RECENT = 0.2  # a slip is told within this time [s]
-SLIPPED = 0.0006  # a centre of pressure that has moved so far within it has slipped [m]
-RUNNING = 0.005  # speed above which it slips rather than drifts [m/s]
+CLEAR, BLIND_FRAMES = (
+    2.0,
+    4,
+)  # times what a cell reports at least; strongest cells below it for so many frames are blind
+SEEN = 1.0  # as much of what was felt tells a slip [s]
 UNSEEN = 0.5  # before the end of a squeeze without a slip, what was felt is not believed [s]
-REGRIP = 1.8  # what the grip becomes then, over the slip force
+
+
+@dataclass(frozen=True, eq=False)
+class _Felt:
+    """One frame while it was loosened: n centres of pressure, forces and places, joints and the plan."""
+
+    time: float
+    points: Floats
+    forces: Floats
+    places: Floats
+    q: Floats
+    moment: PlannedMoment
 
 
 class TrialSqueeze(GraspController):
@@ -78,12 +92,14 @@ class TrialSqueeze(GraspController):
         self._level_began: float | None = None
         self._kept: list[tuple[Floats, Floats, Floats]] = []
         self._target = float(self.levels[0])
-        self._trail: list[tuple[float, Floats, SlipOnset, Floats]] = []
+        self._trail: list[_Felt] = []
         self._lift_end = self._lift_time(HEIGHT)
         self._loose_since: float | None = None
         self._loose_from = 0.0
         self._q_squeeze = grasp.q_touch
-        self._slipped = False
+        self._slip_time: float | None = None
+        self._faint = 0  # frames in a row in which a pad hardly feels the object
+        self._let_go = False  # the object has slipped, or pads would not see it slip
 
     @property
     def samples(self) -> SqueezeSamples:
@@ -150,17 +166,14 @@ class TrialSqueeze(GraspController):
         if self._loose_since is None or not self._trail:
             return ()
         # A flat face larger than a pad slips unseen, until it is gone: then the last moments count for nothing.
-        sure = self._trail[-1][0] - UNSEEN
-        slip = sum(entry[0] <= sure for entry in self._trail) - 1
-        if self.slip is not None:
-            slip = next(i for i, entry in enumerate(self._trail) if entry[2] is self.slip)
+        sure = self._trail[-1].time - UNSEEN if self._slip_time is None else self._slip_time
         steps: dict[int, list[tuple[Floats, Floats, Floats]]] = {}
-        for time, places, onset, q in self._trail[: slip + 1]:
-            if time >= self._loose_since:
-                mean = float(np.mean(onset.forces))
+        for felt in self._trail:
+            mean = float(np.mean(felt.forces))
+            if self._loose_since <= felt.time <= sure and mean > 0.0 and np.isfinite(felt.points).all():
                 # The arm carries hand and object alike: the way is that of the hand.
-                own = np.where(self.loop.hand, q, self._q_squeeze)
-                steps.setdefault(int(np.log(mean) // np.log(STEP)), []).append((own, onset.forces, places))
+                own = np.where(self.loop.hand, felt.q, self._q_squeeze)
+                steps.setdefault(int(np.log(mean) // np.log(STEP)), []).append((own, felt.forces, felt.places))
         points = [_mean_point(kept) for _, kept in sorted(steps.items())]
         shallow = [point for point in points if self._depth(point.q) <= DEEPEST]
         return tuple(shallow if len(shallow) >= LEAST_POINTS else points)
@@ -178,7 +191,7 @@ class TrialSqueeze(GraspController):
         """Press until deep enough, rest, then loosen until it slips."""
         now = sample.time
         assert self._estimate is not None
-        if self._slipped or sample.joints is None:
+        if self._let_go or sample.joints is None:
             return
         q = np.array(sample.joints.positions)
         if self._loose_since is None:
@@ -190,46 +203,55 @@ class TrialSqueeze(GraspController):
             self._loose_since, self._loose_from = now + CALMING, felt
         spent = now - self._loose_since
         self._target = self._loose_from * float(np.exp(-max(spent, 0.0) / LOOSENING))
-        if not self._estimate.fresh or not np.isfinite(self._estimate.points).all():
+        if not self._estimate.fresh:
             return
-        contacts = contact_kinematics(self.assembly, self.timeline.links, q, self._estimate.places, moment.axes)
-        onset = SlipOnset(self._estimate.measured.copy(), contacts, moment.load, moment.centre)
-        self._trail.append((now, self._estimate.points.copy(), onset, q))
-        if spent < 0.0 or not self._has_slipped():
+        estimate = self._estimate
+        felt_now = _Felt(now, estimate.points.copy(), estimate.measured.copy(), estimate.places.copy(), q, moment)
+        self._trail.append(felt_now)
+        if spent < 0.0:
             return
-        self._slipped = True
-        assert self.slip is not None
-        self._target = min(REGRIP * float(np.mean(self.slip.forces)), self.levels[-1])
-        self._note(now, "slip", f"at {np.mean(self.slip.forces):.2f} N on each pad")
+        self._look_for_slip(now)
 
-    def _has_slipped(self) -> bool:
-        """Whether a centre of pressure runs away; the last frame before it began to is kept.
+    def _look_for_slip(self, now: float) -> None:
+        """Whether it slips now, and with which forces it began to; or whether the pads would not see it."""
+        trail = [felt for felt in self._trail if felt.time > now - SEEN and felt.time >= (self._loose_since or now)]
+        times = np.array([felt.time for felt in trail])
+        forces = np.array([felt.forces for felt in trail])
+        down = self._load_in_links(trail[0])
+        seen = see_slip(times, np.einsum("kij,ij->ki", np.array([felt.points for felt in trail]), down), forces)
+        if seen is not None:
+            self._let_go, self._slip_time = True, seen.began
+            at = trail[int(np.argmin(np.abs(times - seen.began)))]
+            contacts = contact_kinematics(self.assembly, self.timeline.links, at.q, at.places, at.moment.axes)
+            self.slip = SlipOnset(forces_at(times, forces, seen.began), contacts, at.moment.load, at.moment.centre)
+            how = "a contact broke away" if seen.broken else "contacts ran over their pads"
+            ago = f"{1e3 * (now - seen.began):.0f} ms before"
+            self._note(now, "slip", f"{how}; it began {ago}, at {np.mean(self.slip.forces):.2f} N on each pad")
+            return
+        self._faint = 0 if self._felt_clearly() else self._faint + 1
+        if self._faint >= BLIND_FRAMES:
+            self._let_go = True
+            text = f"at {np.mean(forces[-1]):.2f} N the pads hardly feel the object, and it has not slipped"
+            self._note(now, "note", f"{text}: friction stays unknown")
 
-        As the grip loosens the patches shrink and their centres drift, slowly; a slip is faster than that.
-        """
-        now = self._trail[-1][0]
-        recent = next(i for i, entry in enumerate(self._trail) if now - entry[0] < RECENT)
-        last = len(self._trail) - 1
-        if min(self._slides(recent, last)) < SLIPPED:
-            return False  # patches that shrink wander this way and that; a slip takes all contacts along
-        chosen = last
-        while chosen > recent:
-            span = self._trail[chosen][0] - self._trail[chosen - 1][0]
-            if max(self._slides(chosen - 1, chosen)) < RUNNING * span:
-                break  # the first contact that gives way is the onset
-            chosen -= 1
-        if chosen == last:
-            return False  # it has drifted there
-        self.slip = self._trail[chosen][2]
+    def _load_in_links(self, felt: _Felt) -> Floats:
+        """n x 3: which way the load pulls, seen from the links."""
+        force = felt.moment.load[:3]
+        Ts = self.robot.poses(self.timeline.links, felt.q)
+        return np.array([T.rotation.T @ force for T in Ts]) / max(float(np.linalg.norm(force)), 1e-12)
+
+    def _felt_clearly(self) -> bool:
+        """Whether the strongest cell of every contact is well above what cells report at all."""
+        for names in self.tracker.arrays_of:
+            peaks = [0.0]
+            for name in names:
+                array, reading = self.processor.arrays[name], self.tracker.pads[name].reading
+                area = self.processor.layout(name).area
+                if reading is not None:
+                    peaks += [r.peak_pressure * area / max(array.min_force, 1e-9) for r in reading.regions]
+            if names and max(peaks) < CLEAR:
+                return False
         return True
-
-    def _slides(self, first: int, last: int) -> list[float]:
-        """How far each contact has gone over its pad along the load, from one frame to another [m]."""
-        force = self._trail[last][2].load[:3]
-        down = force / max(float(np.linalg.norm(force)), 1e-12)
-        moved = self._trail[last][1] - self._trail[first][1]
-        Ts = self.robot.poses(self.timeline.links, self._trail[last][3])
-        return [float(down @ (T.rotation @ step)) for T, step in zip(Ts, moved, strict=True)]
 
     def _time_limit(self, phase: RunPhase) -> float:
         if phase is RunPhase.SQUEEZE:
@@ -241,8 +263,8 @@ class TrialSqueeze(GraspController):
     def _elapsed(self, now: float) -> float:
         elapsed = super()._elapsed(now)
         if self.phase is RunPhase.HOLD:
-            # The hold ends when the object has slipped and is gripped again, or when it will not slip.
-            over = self._slipped or elapsed > PRESSING_TIME + 5.0 * LOOSENING
+            # The hold ends when the object has slipped, or when it will not.
+            over = self._let_go or elapsed > PRESSING_TIME + 5.0 * LOOSENING
             return elapsed if over else min(elapsed, 0.99 * self.options.hold)
         return elapsed
 
