@@ -22,7 +22,7 @@ RECENT, BEFORE = 0.16, 0.4  # a slip is told within this time, against what was 
 LEAST_BEFORE = 4  # frames of it
 GONE, SIGMAS = 0.0012, 5.0  # all centres of pressure have moved by so much, and by so many times their noise [m]
 BEGUN = 2.5  # times the noise of their mean: where the run began
-BROKEN = 0.6  # of the force before: it has not been loosened that fast
+BROKEN = 0.6  # two frames in a row below this part of what they have been loosened to are no loosening
 FALLEN = 0.004  # way of an object whose contact breaks away; after 1 to 30 mm an edge has come by [m]
 LEAST_RATE = 0.2  # of the loosening [1/s]
 NEAR = (-0.2, 0.04)  # frames around the beginning that tell its forces [s]
@@ -56,11 +56,9 @@ def see_slip(times: Floats, slides: Floats, forces: Floats) -> SlipSeen | None:
     if recent - first < LEAST_BEFORE or len(times) - recent < 2 or not np.isfinite(slides[sat]).all():
         return None
     rate = max(-float(np.polyfit(times[sat], np.log(np.maximum(forces[sat].mean(axis=1), 1e-6)), 1)[0]), LEAST_RATE)
-    # two frames in a row: one may be wrong
-    fallen = forces[-2:] < BROKEN * forces[sat].mean(axis=0)
-    if fallen.all(axis=0).any():
-        broke = recent + int(np.argmax((forces[recent:] < BROKEN * forces[sat].mean(axis=0)).any(axis=1)))
-        return SlipSeen(float(times[broke]) - _fall_time(FALLEN, rate), True)
+    loosened = np.exp(-rate * (times[-2:] - times[sat].mean()))[:, None] * forces[sat].mean(axis=0)
+    if (forces[-2:] < BROKEN * loosened).all(axis=0).any():
+        return SlipSeen(float(times[-2]) - _fall_time(FALLEN, rate), True)
     seat = slides[sat].mean(axis=0)
     moved = slides[recent:] - seat
     noise = np.maximum(slides[sat].std(axis=0), 1e-5)

@@ -35,7 +35,9 @@ GRIP = 2.5  # of the wanted force, for the lift: friction may be half of what is
 HEIGHT = 0.012  # the object is lifted so far before it is let slip [m]
 PRESSING_TIME = 3.0  # pressing ends after so long [s]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
+STALL, GAINED = 0.4, 1.05  # pressing that has not gained this much in this time is over [s], over the force before
 CALMING = 0.3  # between the two [s]
+LAG = 0.6  # of what is felt: no less is asked for while loosening; at its usual pace 0.67 is
 STEP = 1.15  # forces of one step of the curve over those of the next
 CLEAR, BLIND_FRAMES = (
     2.0,
@@ -96,6 +98,7 @@ class TrialSqueeze(GraspController):
         self._lift_end = self._lift_time(HEIGHT)
         self._loose_since: float | None = None
         self._loose_from = 0.0
+        self._pressed: list[tuple[float, float]] = []  # times and mean forces while it is pressed
         self._q_squeeze = grasp.q_touch
         self._slip_time: float | None = None
         self._faint = 0  # frames in a row in which a pad hardly feels the object
@@ -198,11 +201,14 @@ class TrialSqueeze(GraspController):
             # What was asked for runs ahead of what is felt: never by more than a step of the curve or two.
             felt = float(np.nanmean(self._estimate.measured))
             self._target = min(felt * STEP**2, self.levels[-1]) if np.isfinite(felt) else self._target
-            if self._depth(q) < DEEPEST and felt < 0.95 * self.levels[-1] and super()._elapsed(now) < PRESSING_TIME:
+            more = self._depth(q) < DEEPEST and felt < 0.95 * self.levels[-1]
+            if more and super()._elapsed(now) < PRESSING_TIME and not self._stalled(now, felt):
                 return
             self._loose_since, self._loose_from = now + CALMING, felt
         spent = now - self._loose_since
-        self._target = self._loose_from * float(np.exp(-max(spent, 0.0) / LOOSENING))
+        # A drive that was at its limit lets go late; what it has missed is not made up for at once.
+        least = LAG * float(np.nanmean(self._estimate.forces))
+        self._target = max(self._loose_from * float(np.exp(-max(spent, 0.0) / LOOSENING)), least)
         if not self._estimate.fresh:
             return
         estimate = self._estimate
@@ -211,6 +217,12 @@ class TrialSqueeze(GraspController):
         if spent < 0.0:
             return
         self._look_for_slip(now)
+
+    def _stalled(self, now: float, felt: float) -> bool:
+        """Whether pressing adds no force any more: the drives are at their limit, and commands would only run away."""
+        self._pressed.append((now, felt))
+        before = [force for time, force in self._pressed if time <= now - STALL]
+        return bool(before) and felt < GAINED * before[-1]
 
     def _look_for_slip(self, now: float) -> None:
         """Whether it slips now, and with which forces it began to; or whether the pads would not see it."""

@@ -18,6 +18,8 @@ class LabOptions:
         gravity: [m/s^2].
         friction_stiffness: how much stiffer friction is than normal contact (impratio); 20, 100 to stop creep.
         damping: of soft material [s]: viscous stress over elastic stress per strain rate.
+        yielding: part of what they would have to push that contacts leave; the smaller, the less pads sink into the
+            object beyond its own softness, and the more solver steps it takes.
         skin: radius of a soft body's surface [m]; contact starts that far outside the mesh.
         nodes: largest number of nodes of a soft body.
         servo_frequency: natural frequency given to a joint and its drive [rad/s]; sets the drive's own inertia.
@@ -29,6 +31,7 @@ class LabOptions:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     friction_stiffness: float = 20.0
     damping: float = 0.002
+    yielding: float = 0.01
     skin: float = 0.0003
     nodes: int = 260
     servo_frequency: float = 100.0
@@ -42,6 +45,7 @@ class LabOptions:
                 ("step", self.step, 1e-5 <= self.step <= 0.005, "1e-5 to 0.005 [s]"),
                 ("nodes", self.nodes, 20 <= self.nodes <= 2000, "20 to 2000"),
                 ("skin", self.skin, 1e-5 <= self.skin <= 0.005, "1e-5 to 0.005 [m]"),
+                ("yielding", self.yielding, 1e-4 <= self.yielding <= 0.1, "1e-4 to 0.1"),
                 ("damping", self.damping, 0.0 <= self.damping <= 1.0, "0 to 1 [s]"),
                 ("servo_frequency", self.servo_frequency, 1.0 <= self.servo_frequency <= 1000.0, "1 to 1000 [rad/s]"),
                 ("servo_ratio", self.servo_ratio, 0.1 <= self.servo_ratio <= 10.0, "0.1 to 10"),
@@ -60,5 +64,5 @@ class LabOptions:
 
     @property
     def solimp(self) -> str:
-        """Impedance of contacts; stiffer ones chatter."""
-        return ".99 .999 .0001"
+        """Impedance of contacts at the surface and 0.1 mm deep."""
+        return f"{1.0 - self.yielding:g} {1.0 - 0.1 * self.yielding:g} .0001"
