@@ -86,12 +86,14 @@ class SqueezeSamples:
         normals: n x 3, into the object, in the links' frames.
         points: the steps, lightest first.
         slip: None where no slip was provoked or none was seen.
+        held: the lightest grip that held where none was seen because pads feel no less.
     """
 
     links: tuple[str, ...]
     normals: Floats
     points: tuple[SqueezePoint, ...]
     slip: SlipOnset | None = None
+    held: SlipOnset | None = None
 
 
 @dataclass(frozen=True)
@@ -281,10 +283,18 @@ def fit_squeeze(
     if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
         notes.append("the fit ran into its bounds: do not trust it")
     if friction is None:
-        notes.append("no slip was seen: friction is not known")
+        notes.append(_without_slip(samples.held))
     return Calibration(
         k, stiffness, stiffness / planned_stiffness, young, friction, offset, misfit, count, tuple(notes)
     )
+
+
+def _without_slip(held: SlipOnset | None) -> str:
+    least = None if held is None else friction_at_slip(held)
+    if held is None or least is None:
+        return "no slip was seen: friction is not known"
+    grip = f"{np.mean(held.forces):.2f} N on each pad, about the least that pads feel"
+    return f"no slip was seen down to {grip}: friction is not known, but {least:.2f} or more"
 
 
 def _stiffness(samples: SqueezeSamples, model: _Model, felt: Floats, at: float) -> float:

@@ -17,7 +17,7 @@ from pliant.control.driver import Sample
 from pliant.control.force_loop import contact_kinematics
 from pliant.control.options import ControlOptions
 from pliant.control.phases import RunPhase
-from pliant.control.slip_onset import forces_at, see_slip
+from pliant.control.slip_onset import RECENT, forces_at, see_slip
 from pliant.control.tactile import TactileProcessor
 from pliant.control.timeline import PlannedMoment
 from pliant.planner import Phase, PlannedGrasp
@@ -90,6 +90,7 @@ class TrialSqueeze(GraspController):
         self._slip_wanted = slip and Phase.LIFT in self.timeline.spans
         self.points: list[SqueezePoint] = []
         self.slip: SlipOnset | None = None
+        self.held: SlipOnset | None = None
         self._level = 0
         self._level_began: float | None = None
         self._kept: list[tuple[Floats, Floats, Floats]] = []
@@ -109,7 +110,7 @@ class TrialSqueeze(GraspController):
         """What has been learned so far."""
         axes = self.timeline.at(self.timeline.grasp_time).axes
         points = tuple(self.points) or self._curve()
-        return SqueezeSamples(self.timeline.links, axes[:, :, 2], points, self.slip)
+        return SqueezeSamples(self.timeline.links, axes[:, :, 2], points, self.slip, self.held)
 
     def _errors(self, moment: PlannedMoment) -> Floats:
         return np.where(self.tracker.sensed, self._target - self._estimate_forces(), 0.0)
@@ -233,9 +234,7 @@ class TrialSqueeze(GraspController):
         seen = see_slip(times, np.einsum("kij,ij->ki", np.array([felt.points for felt in trail]), down), forces)
         if seen is not None:
             self._let_go, self._slip_time = True, seen.began
-            at = trail[int(np.argmin(np.abs(times - seen.began)))]
-            contacts = contact_kinematics(self.assembly, self.timeline.links, at.q, at.places, at.moment.axes)
-            self.slip = SlipOnset(forces_at(times, forces, seen.began), contacts, at.moment.load, at.moment.centre)
+            self.slip = self._grip_at(trail, seen.began)
             how = "a contact broke away" if seen.broken else "contacts ran over their pads"
             ago = f"{1e3 * (now - seen.began):.0f} ms before"
             self._note(now, "slip", f"{how}; it began {ago}, at {np.mean(self.slip.forces):.2f} N on each pad")
@@ -243,8 +242,17 @@ class TrialSqueeze(GraspController):
         self._faint = 0 if self._felt_clearly() else self._faint + 1
         if self._faint >= BLIND_FRAMES:
             self._let_go = True
-            text = f"at {np.mean(forces[-1]):.2f} N the pads hardly feel the object, and it has not slipped"
+            self.held = self._grip_at(trail, now - RECENT)
+            text = f"at {np.mean(self.held.forces):.2f} N the pads hardly feel the object, and it has not slipped"
             self._note(now, "note", f"{text}: friction stays unknown")
+
+    def _grip_at(self, trail: list[_Felt], when: float) -> SlipOnset:
+        """Forces, places and load at a moment while it was loosened."""
+        times = np.array([felt.time for felt in trail])
+        forces = forces_at(times, np.array([felt.forces for felt in trail]), when)
+        at = trail[int(np.argmin(np.abs(times - when)))]
+        contacts = contact_kinematics(self.assembly, self.timeline.links, at.q, at.places, at.moment.axes)
+        return SlipOnset(forces, contacts, at.moment.load, at.moment.centre)
 
     def _load_in_links(self, felt: _Felt) -> Floats:
         """n x 3: which way the load pulls, seen from the links."""
