@@ -290,7 +290,7 @@ def fit_squeeze(
 
 
 def _without_slip(held: SlipOnset | None) -> str:
-    least = None if held is None else friction_at_slip(held)
+    least = None if held is None or not np.isfinite(held.forces).all() else friction_at_slip(held)
     if held is None or least is None:
         return "no slip was seen: friction is not known"
     grip = f"{np.mean(held.forces):.2f} N on each pad, about the least that pads feel"
