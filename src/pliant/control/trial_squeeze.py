@@ -37,7 +37,7 @@ PRESSING_TIME = 3.0  # pressing ends after so long [s]
 LOOSENING = 1.2  # forces fall to 1/e in this time [s]
 STALL, GAINED = 0.4, 1.05  # pressing that has not gained this much in this time is over [s], over the force before
 CALMING = 0.3  # between the two [s]
-LAG = 0.6  # of what is felt: no less is asked for while loosening; at its usual pace 0.67 is
+LAG = 0.45  # of what is felt: no less is asked for while loosening; at its usual pace 0.67 is
 STEP = 1.15  # forces of one step of the curve over those of the next
 CLEAR, BLIND_FRAMES = (
     2.0,
@@ -277,14 +277,14 @@ class TrialSqueeze(GraspController):
         if phase is RunPhase.SQUEEZE:
             return STEP_TIME * max(len(self.levels), 4) + self.options.patience
         if phase is RunPhase.HOLD:
-            return PRESSING_TIME + 6.0 * LOOSENING + self.options.patience
+            return PRESSING_TIME + 9.0 * LOOSENING + self.options.patience
         return super()._time_limit(phase)
 
     def _elapsed(self, now: float) -> float:
         elapsed = super()._elapsed(now)
         if self.phase is RunPhase.HOLD:
             # The hold ends when the object has slipped, or when it will not.
-            over = self._let_go or elapsed > PRESSING_TIME + 5.0 * LOOSENING
+            over = self._let_go or elapsed > PRESSING_TIME + 8.0 * LOOSENING
             return elapsed if over else min(elapsed, 0.99 * self.options.hold)
         return elapsed
 
