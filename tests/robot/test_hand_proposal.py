@@ -271,6 +271,18 @@ def test_what_is_no_hand_is_refused_with_words(shared_data):
         propose_hand(arm)
 
 
+def test_a_machine_of_many_legs_is_refused_before_all_their_ways_are_tried():
+    """2^40 combinations of closing directions would never end."""
+    box = '<collision><geometry><box size="0.01 0.01 0.05"/></geometry></collision>'
+    parts = [f'<link name="body">{box}</link>']
+    for i in range(40):
+        parts.append(f'<link name="leg_{i}">{box}</link><joint name="joint_{i}" type="revolute"><parent link="body"/>')
+        parts.append(f'<child link="leg_{i}"/><origin xyz="{0.02 * i} 0 0"/><axis xyz="0 1 0"/>')
+        parts.append('<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>')
+    with pytest.raises(RobotError, match="40 fingers found; a hand has at most 10"):
+        propose_hand(parse_urdf(f'<robot name="comb">{"".join(parts)}</robot>'))
+
+
 @pytest.mark.parametrize("name", shipped_names("hand"))
 def test_a_description_that_is_written_and_read_again_is_the_same(name):
     """To the last digit of every number, and with everything that a proposal has not: fingers of a preshape, arrays."""
