@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from pliant.errors import MeshError
 from pliant.objects import Mesh, check_mesh, make_shape, mend_mesh, mesh_volume
+from pliant.objects.shells import arrange_shells
 
 
 def joined(*meshes: Mesh, name: str = "made.obj") -> Mesh:
@@ -193,6 +195,36 @@ def test_debris_of_hundreds_of_pieces_is_refused_quickly() -> None:
     places = np.random.default_rng(1).uniform(-0.1, 0.1, size=(300, 3))
     text = refusal(joined(make_shape("sphere"), *(crumb.moved(0.1 * np.sign(p) + p) for p in places)))
     assert "301 separate pieces" in text
+
+
+def test_debris_is_counted_before_anything_is_made_of_each_piece() -> None:
+    """A copy of all vertices for each of a thousand pieces is a hundred megabytes; of a million, more than there is."""
+    crumb = make_shape("box", size=(1e-3, 1e-3, 1e-3), edge=1.0)
+    grid = np.stack(np.meshgrid(*[np.arange(10.0)] * 3), axis=-1).reshape(-1, 3)
+    crumbs = joined(*(crumb.moved(2e-3 * place) for place in grid))
+    tracemalloc.start()
+    try:
+        assert "1000 separate pieces" in arrange_shells(crumbs).problems[0].what
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_stray_vertex_far_away_says_nothing_about_the_size_of_the_mesh() -> None:
+    """Tolerances are parts of the size: with the stray one in it, all of the ball would be one spot."""
+    ball = make_shape("sphere")
+    stray = Mesh(np.vstack([ball.vertices, [[1e6, 0.0, 0.0]]]), ball.faces)
+    mended = mend_mesh(stray)
+    assert mended.report.mended == ("removed 1 vertex that no face uses",)
+    assert mended.mesh.content_hash == ball.content_hash
+    assert "repair would have removed 1 vertex that no face uses" in refusal(stray, repair=False)
+
+
+def test_thousands_of_vertices_on_one_spot_are_refused_before_their_pairs_are_listed() -> None:
+    rng = np.random.default_rng(0)
+    crowd = Mesh(1e-9 * rng.random((6000, 3)), rng.permutation(6000).reshape(-1, 3))
+    text = refusal(joined(make_shape("sphere", edge=0.02), crowd))
+    assert "others within 1e-08 m of it" in text
 
 
 def test_boxes_that_share_an_edge_touch_themselves() -> None:

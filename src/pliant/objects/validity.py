@@ -21,6 +21,8 @@ MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this a thing that a hand should hold is in other units
 SMALLEST = 5e-4  # [m]
 THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
+# A vertex that no face uses may lie anywhere; left in, it would set the size that all tolerances are relative to.
+_TIDYING = (mending.drop_unused, mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     _refuse(name, _wrong_size(mesh))
     said: list[str] = []
     if repair:
-        for step in (mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused):
+        for step in _TIDYING:
             mesh, words = step(mesh)
             said += words
         if not len(mesh.faces):
@@ -195,10 +197,10 @@ def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST
 def _untidy(mesh: Mesh) -> list[Problem]:
     """What ``repair`` would have tidied up."""
     problems = []
-    for step in (mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused):
-        tidied, words = step(mesh)
+    for step in _TIDYING:
+        mesh, words = step(mesh)
         problems += [Problem("", f"repair would have {word}", "allow repair, or clean the mesh") for word in words]
-        if not len(tidied.faces):
+        if not len(mesh.faces):
             break
     return problems
 
