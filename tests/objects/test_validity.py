@@ -193,18 +193,12 @@ def test_a_ball_in_a_hollow_is_a_second_body() -> None:
 def test_debris_of_hundreds_of_pieces_is_refused_quickly() -> None:
     crumb = make_shape("box", size=(1e-3, 1e-3, 1e-3), edge=1.0)
     places = np.random.default_rng(1).uniform(-0.1, 0.1, size=(300, 3))
-    text = refusal(joined(make_shape("sphere"), *(crumb.moved(0.1 * np.sign(p) + p) for p in places)))
-    assert "301 separate pieces" in text
-
-
-def test_debris_is_counted_before_anything_is_made_of_each_piece() -> None:
-    """A copy of all vertices for each of a thousand pieces is a hundred megabytes; of a million, more than there is."""
-    crumb = make_shape("box", size=(1e-3, 1e-3, 1e-3), edge=1.0)
-    grid = np.stack(np.meshgrid(*[np.arange(10.0)] * 3), axis=-1).reshape(-1, 3)
-    crumbs = joined(*(crumb.moved(2e-3 * place) for place in grid))
+    debris = joined(make_shape("sphere"), *(crumb.moved(0.1 * np.sign(p) + p) for p in places))
+    assert "301 separate pieces" in refusal(debris)
+    # They are counted before anything is made of each: a copy of all vertices for every piece would be 60 MB here.
     tracemalloc.start()
     try:
-        assert "1000 separate pieces" in arrange_shells(crumbs).problems[0].what
+        arrange_shells(debris)
         assert tracemalloc.get_traced_memory()[1] < 20e6
     finally:
         tracemalloc.stop()
