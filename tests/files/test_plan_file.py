@@ -354,6 +354,10 @@ def _robot(fields: dict[str, Any]) -> dict[str, Any]:
     return fields["task"]["robot"]
 
 
+def _shape(fields: dict[str, Any]) -> dict[str, Any]:
+    return next(link["collisions"][0] for link in _robot(fields)["links"] if link["collisions"])
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -375,6 +379,10 @@ def _robot(fields: dict[str, Any]) -> dict[str, Any]:
         (lambda f: _robot(f)["links"][1].update(name="base"), "used twice"),
         (lambda f: _robot(f)["joints"][1].update(velocity="nan"), "nan is no limit"),
         (lambda f: _robot(f)["joints"][1]["pose"][0].__setitem__(0, 1e300), "no rotation"),
+        (lambda f: _robot(f)["joints"][1].update(axis=[0.0, 0.0, 2.0]), "joints[1].axis: the axis"),
+        (lambda f: _shape(f).update(mesh=None), "collisions[0]: a mesh needs a mesh file"),
+        (lambda f: _shape(f).update(kind="box", mesh=None, size=[1.0]), "collisions[0]: a box has 3 sizes, not 1"),
+        (lambda f: _shape(f).update(kind="sphere", mesh=None, size=[-1.0]), "collisions[0]: a sphere of size"),
         (lambda f: _robot(f).update(arm_joints=[0, 0, 1]), "each once"),
         (lambda f: _robot(f)["joint_names"].reverse(), "are not those of the tree"),
         (lambda f: f["task"]["object"]["material"].update(poisson=0.5), "poisson"),

@@ -20,6 +20,7 @@ __all__ = ["MAX_FACES", "MendedMesh", "MeshReport", "check_mesh", "check_size", 
 MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this a thing that a hand should hold is in other units
 SMALLEST = 5e-4  # [m]
+IN_A_TASK = "in a task file with 'scale: 0.001'"
 THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
 # A vertex that no face uses may lie anywhere; left in, it would set the size that all tolerances are relative to.
 _TIDYING = (mending.drop_unused, mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused)
@@ -145,9 +146,15 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     return MendedMesh(mesh, report)
 
 
-def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST) -> Mesh:
-    """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``."""
-    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest))
+def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK) -> Mesh:
+    """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``.
+
+    Args:
+        mesh: any triangles.
+        smallest, largest: extent that can be meant [m].
+        remedy: where and how a mesh in millimetres is scaled.
+    """
+    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest, remedy))
     return mesh
 
 
@@ -169,7 +176,9 @@ def _broken_numbers(mesh: Mesh) -> list[Problem]:
     return []
 
 
-def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST) -> list[Problem]:
+def _wrong_size(
+    mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK
+) -> list[Problem]:
     used = mesh.corners.reshape(-1, 3)
     size = float(np.ptp(used, axis=0).max())
     if size > largest:
@@ -177,8 +186,7 @@ def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST
             Problem(
                 "size",
                 f"{size:.4g} m across",
-                f"at most {largest:g} m: its coordinates are almost surely millimetres; scale by 0.001, in a task "
-                f"file with 'scale: 0.001' "
+                f"at most {largest:g} m: its coordinates are almost surely millimetres; scale by 0.001, {remedy} "
                 f"({1e-3 * size:.3g} m then)",
             )
         ]
