@@ -23,7 +23,7 @@ from pliant.control.pad_sensor import PadSensor
 from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.recording import SDH2_RECORDING, RecordedGrasp, Recording, RecordingLayout, read_recording
 from pliant.control.replay import ReplayDriver
-from pliant.control.run_log import PadFrames, RunLog, RunRecorder
+from pliant.control.run_log import PadFrames, RunLog, RunRecorder, row_shapes
 from pliant.control.squeeze import (
     GraspReport,
     GraspStatus,
@@ -107,6 +107,7 @@ __all__ = [
     "judge_cells",
     "mend_forces",
     "read_recording",
+    "row_shapes",
     "run_on_driver",
     "surface_point",
 ]
