@@ -91,10 +91,8 @@ def test_broken_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="phase"):
         load_run(rewritten(path, {"phases": ["dance"] * len(RunPhase)}))
     names = list(some_log(2).table)
-    with pytest.raises(DocumentError, match="table/q_felt: no quantity 'q_felt'; closest: q_planned"):
-        load_run(
-            rewritten(path, {"quantities": [*names, "q_felt"]}, add={"table/q_felt.npy": array_bytes(np.ones(40))})
-        )
+    with pytest.raises(DocumentError, match="table/force: no quantity 'force'; closest: force_"):
+        load_run(rewritten(path, {"quantities": [*names, "force"]}, add={"table/force.npy": array_bytes(np.ones(40))}))
     for wrong in (np.ones((40, 2)), np.ones((40, 2, 2)), np.ones((40, 2, 3, 1))):
         with pytest.raises(DocumentError, match=r"table/point_measured: shape .* expected \(40, 2, 3\)"):
             load_run(rewritten(path, add={"table/point_measured.npy": array_bytes(wrong)}))
