@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,12 @@ def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
 
 
 def save_corrected(
-    hand: HandDescription, path: Path, *, before: HandDescription, guesses: Sequence[Guess] = ()
+    hand: HandDescription,
+    path: Path,
+    *,
+    before: HandDescription,
+    guesses: Sequence[Guess] = (),
+    package_dirs: Iterable[str | Path] = (),
 ) -> Hand:
     """Write a corrected description in place of the old one, if it can be read again; the hand that will be read.
 
@@ -45,7 +50,7 @@ def save_corrected(
     """
     left = [guess for guess in guesses if _part(hand, guess.about) == _part(before, guess.about)]
     text = description_text(hand, left)
-    read = parse_hand(text, path=path)
+    read = parse_hand(text, path=path, package_dirs=package_dirs)
     write_bytes(path, text.encode(), error=OptionError)
     return read
 
