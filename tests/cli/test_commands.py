@@ -57,6 +57,11 @@ def test_bad_questions_exit_with_2_and_a_message_but_no_traceback(tmp_path: Path
         assert answer.stdout + answer.stderr
 
 
+def test_a_run_is_not_shown_beside_a_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["view", "ring", "--run", "ring.run"]) == 2
+    assert "a run belongs to a plan" in capsys.readouterr().err
+
+
 def test_error_in_json_mode_is_one_object_and_a_message_on_stderr() -> None:
     answer = pliant("objects", "tors", "--json")
     assert answer.returncode == 2

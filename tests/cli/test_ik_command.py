@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pinocchio as pin
@@ -11,8 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 from pliant.cli.ik import ik
+from pliant.cli.robot_argument import choose_robot
 from pliant.errors import InputError
 from pliant.robot import load_arm
+from pliant.robot.catalogue import SHIPPED
 from pliant.servo import pose_from_numbers, pose_numbers
 
 
@@ -21,6 +24,17 @@ def call():
     app = typer.Typer()
     app.command()(ik)
     return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_a_description_file_may_have_a_plus_in_its_path(tmp_path):
+    file = shutil.copytree(SHIPPED / "parallel_gripper", tmp_path / "c++") / "hand.yaml"
+    assert choose_robot(str(file)).robot.joint_names == ("opening",)
+    assert choose_robot("kawasaki_fs020n+parallel_gripper").robot.dof == 7
+
+
+def test_values_of_linear_joints_are_not_told_in_degrees(call):
+    result = call("parallel_gripper", "--frame", "left_finger", "--rows", "position", "--target", "0,0,0,1,0,0,0")
+    assert "mm" in next(line for line in result.stdout.splitlines() if "opening" in line)
 
 
 def test_a_reachable_pose_is_solved(call):

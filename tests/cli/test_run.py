@@ -33,6 +33,9 @@ def call(*arguments: object) -> int:
         (["--perturb", "colour=2"], "no setting 'colour'"),
         (["--perturb", "young=soft"], "'soft'"),
         (["--perturb", "mass=-1"], "a factor above 0"),
+        (["--perturb", "young=0.8/0.9"], "young: '0.8/0.9'; a finite number"),
+        (["--perturb", "pose=1e-3/1e-3/1e-3"], "or two with a slash between"),
+        (["--perturb", "pose=1e-3/2e-3", "--series", "2"], "pose: '1e-3/2e-3'; a finite number"),
         (["--sensor", "dropout=2"], "a probability"),
         (["--sensor", "noise"], "a finite number"),
     ],
@@ -76,6 +79,15 @@ object:
   shape: {sphere: {radius: 0.03}}
   material: {young: 2.0e+5, poisson: 0.45, density: 1100, friction: 0.6}
 """
+
+
+def test_a_plan_of_another_object_calibrates_nothing(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thing.yaml").write_text(TASK.replace("0.03", "0.02"))
+    assert call("calibrate", tmp_path / "thing.yaml", "--plan", plan_file) == 2
+    assert "another object than that of" in capsys.readouterr().err
+    assert not (tmp_path / "thing.calibration.yaml").exists()
 
 
 def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path: Path) -> None:

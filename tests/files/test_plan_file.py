@@ -341,6 +341,14 @@ def test_an_array_that_claims_to_be_huge_takes_no_memory(file: Path) -> None:
     assert "has the shape (10, 1000000000)" in refusal(file)
 
 
+def test_an_operation_without_end_is_refused(file: Path) -> None:
+    """Films and bags are made of instants at a rate: of a million years there are too many."""
+    times = np.load(io.BytesIO(unpacked(file)["arrays/grasp_0_times.npy"]))
+    times[-1] = 3e13
+    changed = {"arrays/grasp_0_times.npy": array_bytes(times)}
+    assert "ends at 3e+13 s; at most 100000 s" in refusal(rewritten(file, lambda members: members.update(changed)))
+
+
 def test_a_newer_version_is_refused_in_words(file: Path) -> None:
     edited(file, lambda fields: fields.update(version=2, something_new=[1]))
     assert "version: is 2; this pliant reads version 1: use a newer pliant" in refusal(file)
@@ -352,6 +360,10 @@ def _contact(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _robot(fields: dict[str, Any]) -> dict[str, Any]:
     return fields["task"]["robot"]
+
+
+def _shape(fields: dict[str, Any]) -> dict[str, Any]:
+    return next(link["collisions"][0] for link in _robot(fields)["links"] if link["collisions"])
 
 
 @pytest.mark.parametrize(
@@ -375,6 +387,10 @@ def _robot(fields: dict[str, Any]) -> dict[str, Any]:
         (lambda f: _robot(f)["links"][1].update(name="base"), "used twice"),
         (lambda f: _robot(f)["joints"][1].update(velocity="nan"), "nan is no limit"),
         (lambda f: _robot(f)["joints"][1]["pose"][0].__setitem__(0, 1e300), "no rotation"),
+        (lambda f: _robot(f)["joints"][1].update(axis=[0.0, 0.0, 2.0]), "joints[1].axis: the axis"),
+        (lambda f: _shape(f).update(mesh=None), "collisions[0]: a mesh needs a mesh file"),
+        (lambda f: _shape(f).update(kind="box", mesh=None, size=[1.0]), "collisions[0]: a box has 3 sizes, not 1"),
+        (lambda f: _shape(f).update(kind="sphere", mesh=None, size=[-1.0]), "collisions[0]: a sphere of size"),
         (lambda f: _robot(f).update(arm_joints=[0, 0, 1]), "each once"),
         (lambda f: _robot(f)["joint_names"].reverse(), "are not those of the tree"),
         (lambda f: f["task"]["object"]["material"].update(poisson=0.5), "poisson"),

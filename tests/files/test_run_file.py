@@ -13,6 +13,7 @@ import pytest
 from pliant.control import Event, RunLog, RunPhase, RunRecorder, TactileFrame
 from pliant.errors import DocumentError
 from pliant.files import load_run, save_run
+from pliant.files.zip_parts import array_bytes
 
 
 def some_log(rows: int = 3000) -> RunLog:
@@ -89,6 +90,14 @@ def test_broken_files_are_refused_with_the_reason(tmp_path: Path) -> None:
         load_run(rewritten(path, {"joints": ["a", "b", "c"]}))
     with pytest.raises(DocumentError, match="phase"):
         load_run(rewritten(path, {"phases": ["dance"] * len(RunPhase)}))
+    names = list(some_log(2).table)
+    with pytest.raises(DocumentError, match="table/force: no quantity 'force'; closest: force_"):
+        load_run(rewritten(path, {"quantities": [*names, "force"]}, add={"table/force.npy": array_bytes(np.ones(40))}))
+    for wrong in (np.ones((40, 2)), np.ones((40, 2, 2)), np.ones((40, 2, 3, 1))):
+        with pytest.raises(DocumentError, match=r"table/point_measured: shape .* expected \(40, 2, 3\)"):
+            load_run(rewritten(path, add={"table/point_measured.npy": array_bytes(wrong)}))
+    less = load_run(rewritten(path, {"quantities": [name for name in names if name != "q_measured"]}))
+    assert np.isnan(less["q_measured"]).all() and less["q_measured"].shape == (40, 2)
 
 
 def test_a_pickle_inside_is_never_opened(tmp_path: Path) -> None:

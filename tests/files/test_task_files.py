@@ -71,6 +71,8 @@ CHANGES = {
     "mesh outside": ("shape: {torus: {major: 0.035, minor: 0.015}}", "mesh: ../no.stl", r"leads out of the folder"),
     "mesh and shape": ("  shape:", "  mesh: a.stl\n  shape:", r"object: give either mesh .* or shape"),
     "two obstacles in one": ("{sphere:", "{mesh: a.stl, sphere:", r"scene\[1\]: an obstacle is one of .* sphere, mesh"),
+    "pose beside a sphere": ("{sphere:", "{pose: {position: [0, 1, 0]}, sphere:", r"scene\[1\]: pose and scale are a"),
+    "place in millimetres": ("[0.9, 0, 0.1]", "[900, 0, 100]", r"900 m is too far .*; if it is in mm, write 0.9"),
     "word for a number": ("lift: 0.05", "lift: high", r"task.lift: 'high': should be a number, without quotes"),
     "who": ("by: both", "by: feet", r"task.by: 'feet': input should be 'fingers', 'arm' or 'both'"),
     "no axis": ("axis: [0, 0, 2]", "axis: [0, 0, 0]", r"task.move.rotate: axis \(0, 0, 0\) has no direction"),
@@ -105,6 +107,29 @@ def test_liquid_beyond_the_vessel_says_how_much_it_holds(tmp_path: Path) -> None
     assert task(tmp_path, full).body.kind == "vessel"
     with pytest.raises(DocumentError, match=r"object.liquid: .*holds"):
         task(tmp_path, full.replace("3.0e-4", "3.0e-3"))
+
+
+def test_a_mesh_in_millimetres_is_suspected_and_the_remedy_is_one(tmp_path: Path) -> None:
+    """The same words for the object and for an obstacle; with the field they name, both are read."""
+    from pliant.objects import make_shape, write_mesh
+
+    ring = make_shape("torus", edge=0.01)
+    write_mesh(ring.scaled(1000.0), tmp_path / "ring_mm.stl")
+    text = GOOD.replace("shape: {torus: {major: 0.035, minor: 0.015}}", "mesh: ring_mm.stl").replace(
+        "{sphere: {radius: 0.1, position: [0, 1, 0]}}", "{mesh: ring_mm.stl}"
+    )
+    with pytest.raises(DocumentError) as caught:
+        task(tmp_path, text)
+    words = "its coordinates are almost surely millimetres; scale by 0.001, in a task file with 'scale: 0.001'"
+    told = [str(problem) for problem in caught.value.problems]
+    assert len(told) == 2
+    for field, said in zip(("object", "scene[1]"), told, strict=True):
+        assert said.startswith(field) and words in said and "(0.1 m then)" in said
+    mended = text.replace("mesh: ring_mm.stl\n", "mesh: ring_mm.stl\n  scale: 0.001\n").replace(
+        "{mesh: ring_mm.stl}", "{mesh: ring_mm.stl, scale: 0.001}"
+    )
+    t = task(tmp_path, mended)
+    np.testing.assert_allclose([t.body.mesh.extents, t.scene[1].extents], [ring.extents] * 2, rtol=1e-6)
 
 
 def test_problems_of_robot_and_object_are_told_together(tmp_path: Path) -> None:

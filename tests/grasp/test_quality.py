@@ -199,6 +199,8 @@ def test_joint_range_is_a_quarter_per_joint_at_the_limits_and_zero_in_the_middle
     assert joint_range([1, 0, 9], low, high) == pytest.approx(0.5)
     # (7) with t = 2: the mean of 0 and 1/4 + 1/16.
     assert joint_range([[0, 2, 0], [1, 3, 0]], low, high) == pytest.approx((1 / 4 + 1 / 16) / 2)
+    # A joint that its URDF locks has no range to be in the middle of.
+    assert joint_range([1, 0, 9, 3], [*low, 3], [*high, 3]) == pytest.approx(0.5)
     with pytest.raises(OptionError):
         joint_range([0, 0], [0, 1], [1, 0])
     with pytest.raises(OptionError):

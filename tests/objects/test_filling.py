@@ -13,7 +13,7 @@ import trimesh
 
 from pliant.errors import MeshError
 from pliant.objects import Mesh, make_shape, mesh_volume
-from pliant.objects.filling import fill_points, shapes
+from pliant.objects.filling import fill_points, lattice, shapes
 from pliant.objects.smooth import smooth_surface
 from pliant.objects.spreading import sharp_edges, spread
 from pliant.objects.tetrahedra import Tetrahedra, fill
@@ -111,6 +111,11 @@ def test_nothing_lies_inside_an_open_sheet() -> None:
     box = trimesh.creation.box((0.04,) * 3)
     with pytest.raises(MeshError, match="cannot be filled"):
         fill(smooth_surface(Mesh(box.vertices, box.faces[:2])), 0.01)
+
+
+def test_a_thread_in_a_large_box_is_refused_before_its_lattice_is_made() -> None:
+    with pytest.raises(MeshError, match=r"is a thread in a large box: 8\.5e\+10 places to look at"):
+        lattice(make_shape("box", size=(0.6, 0.3, 0.8), edge=1.0), 1e-4, 1.3)
 
 
 def test_a_finer_filling_misses_less_of_a_ball() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from pliant.errors import MeshError
 from pliant.objects import Mesh, check_mesh, make_shape, mend_mesh, mesh_volume
+from pliant.objects.shells import arrange_shells
 
 
 def joined(*meshes: Mesh, name: str = "made.obj") -> Mesh:
@@ -191,8 +193,32 @@ def test_a_ball_in_a_hollow_is_a_second_body() -> None:
 def test_debris_of_hundreds_of_pieces_is_refused_quickly() -> None:
     crumb = make_shape("box", size=(1e-3, 1e-3, 1e-3), edge=1.0)
     places = np.random.default_rng(1).uniform(-0.1, 0.1, size=(300, 3))
-    text = refusal(joined(make_shape("sphere"), *(crumb.moved(0.1 * np.sign(p) + p) for p in places)))
-    assert "301 separate pieces" in text
+    debris = joined(make_shape("sphere"), *(crumb.moved(0.1 * np.sign(p) + p) for p in places))
+    assert "301 separate pieces" in refusal(debris)
+    # They are counted before anything is made of each: a copy of all vertices for every piece would be 60 MB here.
+    tracemalloc.start()
+    try:
+        arrange_shells(debris)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_stray_vertex_far_away_says_nothing_about_the_size_of_the_mesh() -> None:
+    """Tolerances are parts of the size: with the stray one in it, all of the ball would be one spot."""
+    ball = make_shape("sphere")
+    stray = Mesh(np.vstack([ball.vertices, [[1e6, 0.0, 0.0]]]), ball.faces)
+    mended = mend_mesh(stray)
+    assert mended.report.mended == ("removed 1 vertex that no face uses",)
+    assert mended.mesh.content_hash == ball.content_hash
+    assert "repair would have removed 1 vertex that no face uses" in refusal(stray, repair=False)
+
+
+def test_thousands_of_vertices_on_one_spot_are_refused_before_their_pairs_are_listed() -> None:
+    rng = np.random.default_rng(0)
+    crowd = Mesh(1e-9 * rng.random((6000, 3)), rng.permutation(6000).reshape(-1, 3))
+    text = refusal(joined(make_shape("sphere", edge=0.02), crowd))
+    assert "others within 1e-08 m of it" in text
 
 
 def test_boxes_that_share_an_edge_touch_themselves() -> None:

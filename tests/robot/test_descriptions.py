@@ -268,3 +268,18 @@ def test_check_opens_the_meshes_of_links(hand_folder: Path) -> None:
     report = check_file(hand_folder / "schunk_sdh2.urdf")
     assert not report.ok
     assert "palm.obj" in str(report.problems[0])
+
+
+def test_check_suspects_a_links_mesh_in_millimetres_and_says_where_to_scale_it(tmp_path: Path) -> None:
+    from pliant.files import check_file
+    from pliant.objects import make_shape, write_mesh
+
+    write_mesh(make_shape("box", size=(0.1, 0.1, 0.2), edge=0.2).scaled(1000.0), tmp_path / "base.stl")
+    mesh = '<geometry><mesh filename="base.stl"{}/></geometry>'
+    mesh = f'<robot name="one"><link name="base"><visual>{mesh}</visual></link></robot>'
+    file = tmp_path / "one.urdf"
+    file.write_text(mesh.format(""))
+    (problem,) = check_file(file).problems
+    assert 'millimetres; scale by 0.001, in the URDF with scale="0.001 0.001 0.001" (0.2 m then)' in str(problem)
+    file.write_text(mesh.format(' scale="0.001 0.001 0.001"'))
+    assert check_file(file).ok

@@ -10,11 +10,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from pliant.errors import RobotError
+from pliant.documents import parse_document, parse_mapping
+from pliant.errors import DescriptionError, RobotError
 from pliant.files import check_file
 from pliant.robot import (
     PALM_FRAME,
     Hand,
+    HandDescription,
     link_mesh,
     load_hand,
     pad_mesh,
@@ -24,7 +26,7 @@ from pliant.robot import (
     tip_frame,
 )
 from pliant.robot.catalogue import SHIPPED
-from pliant.robot.proposal import Proposal, propose_hand, write_proposal
+from pliant.robot.proposal import Proposal, description_text, propose_hand, save_corrected, write_proposal
 from pliant.robot.urdf import Joint, Link
 
 
@@ -267,3 +269,54 @@ def test_what_is_no_hand_is_refused_with_words(shared_data):
     arm = read_urdf(shared_data / "kawasaki_fs020n/kawasaki_fs020n.urdf", package_dirs=[shared_data])
     with pytest.raises(RobotError, match="no link carries two"):
         propose_hand(arm)
+
+
+def test_a_machine_of_many_legs_is_refused_before_all_their_ways_are_tried():
+    """2^40 combinations of closing directions would never end."""
+    box = '<collision><geometry><box size="0.01 0.01 0.05"/></geometry></collision>'
+    parts = [f'<link name="body">{box}</link>']
+    for i in range(40):
+        parts.append(f'<link name="leg_{i}">{box}</link><joint name="joint_{i}" type="revolute"><parent link="body"/>')
+        parts.append(f'<child link="leg_{i}"/><origin xyz="{0.02 * i} 0 0"/><axis xyz="0 1 0"/>')
+        parts.append('<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>')
+    with pytest.raises(RobotError, match="40 fingers found; a hand has at most 10"):
+        propose_hand(parse_urdf(f'<robot name="comb">{"".join(parts)}</robot>'))
+
+
+@pytest.mark.parametrize("name", shipped_names("hand"))
+def test_a_description_that_is_written_and_read_again_is_the_same(name):
+    """To the last digit of every number, and with everything that a proposal has not: fingers of a preshape, arrays."""
+    hand = load_hand(name).description
+    pad = hand.fingers[0].pads[0].model_copy(update={"young": 1.2345678e6, "max_force": 12.345678})
+    finger = hand.fingers[0].model_copy(update={"tip": (0.0, 1 / 3, 2e-5), "pads": (pad, *hand.fingers[0].pads[1:])})
+    odd = {"name": "it: is", "title": 'a "hand"\n# of two lines', "fingers": (finger, *hand.fingers[1:])}
+    for described in (hand, hand.model_copy(update=odd)):
+        fields = parse_mapping(description_text(described), source="text")
+        again = parse_document(fields, HandDescription, source="text")
+        facing = [[p.facing for f in each.fingers for p in f.pads] for each in (described, again)]
+        np.testing.assert_allclose(facing[0], facing[1], atol=1e-9)
+        turned = [_without_facing(each) for each in (described, again)]
+        assert turned[0] == turned[1]
+
+
+def _without_facing(hand: HandDescription) -> HandDescription:
+    fingers = [
+        f.model_copy(update={"pads": tuple(p.model_copy(update={"facing": (1.0, 0.0, 0.0)}) for p in f.pads)})
+        for f in hand.fingers
+    ]
+    return hand.model_copy(update={"fingers": tuple(fingers)})
+
+
+def test_a_correction_is_read_before_the_file_changes_and_nothing_of_others_is_touched(tmp_path):
+    proposal, hand = imported(parse_urdf(made_hands.opening_gripper()), tmp_path)
+    path, others = tmp_path / "hand.yaml", tmp_path / ".hand.yaml.new"
+    others.write_text("somebody else's")
+    before, names = path.read_bytes(), {entry.name for entry in tmp_path.iterdir()}
+    wrong = hand.description.model_copy(update={"mount": "nowhere"})
+    with pytest.raises(DescriptionError, match=r"hand\.yaml: mount: no link 'nowhere'"):
+        save_corrected(wrong, path, before=proposal.description)
+    assert path.read_bytes() == before
+    right = hand.description.model_copy(update={"title": "corrected"})
+    assert save_corrected(right, path, before=proposal.description).description.title == "corrected"
+    assert load_hand(path).description == right
+    assert {entry.name for entry in tmp_path.iterdir()} == names and others.read_text() == "somebody else's"

@@ -110,11 +110,15 @@ def test_any_shipped_hand_goes_on_the_arm_by_its_name_alone(hand: str) -> None:
 def test_names_that_arm_and_hand_share_get_a_prefix() -> None:
     from dataclasses import replace
 
-    from pliant.robot import Hand, Robot, assemble
+    from pliant.errors import OptionError
+    from pliant.robot import PALM_FRAME, Hand, Robot, assemble
 
     arm, hand = load_arm("kawasaki_fs020n"), load_hand("parallel_gripper")
     links, joints = {"left_finger": "link1"}, {"opening": "joint1"}
     clashing = Hand(hand.description.renamed(links, joints), Robot(hand.robot.urdf.renamed(links, joints)))
+    named = arm.robot.urdf.renamed({"flange": PALM_FRAME}, {})
+    with pytest.raises(OptionError, match="link 'palm_frame' has the name of a frame of the hand; rename that link"):
+        assemble(replace(arm, robot=Robot(named)), clashing)
     assembly = assemble(arm, clashing)
     assert "hand_joint1" in assembly.robot.joint_names
     assert assembly.hand is not None

@@ -13,12 +13,14 @@ from pliant.robot import load_assembly, tip_frame
 from pliant.servo import (
     ApproachWay,
     Clearance,
+    FrameTask,
     GraspPoint,
     JointLimits,
     MotionStatus,
     Obstacle,
     approach,
     box,
+    drive_to,
     plan_joint_path,
     pregrasp_point,
     sphere,
@@ -175,3 +177,37 @@ def test_a_timed_path_is_as_fast_as_the_closed_form_allows():
     assert (np.abs(changes) <= limits.acceleration * 1.01).all()
     np.testing.assert_allclose(path[-1], [2.0, 1.0])
     assert time_path(np.array([[0.0, 0.0], [0.0, 0.16]]), limits)[0][-1] == pytest.approx(2 * np.sqrt(0.16 / 4.0))
+    boundless = JointLimits(limits.lower, limits.upper, np.full(2, np.inf), np.full(2, np.inf))
+    with pytest.raises(OptionError, match=r"joints \[1\] have neither a speed nor an acceleration limit"):
+        time_path(np.array([[0.0, 0.0], [0.0, 0.16]]), boundless)
+
+
+def test_without_acceleration_limits_a_tip_still_travels_straight(robot, q_work):
+    """Joints that have nothing to do (those of the other fingers) say nothing about how fast the others may be."""
+    tip = tip_frame("finger_1")
+    begin = robot.pose(tip, q_work).translation
+    goal = begin + np.array([0.05, 0.1, -0.1])
+    task = FrameTask(tip, rows="position", basis="world")
+    limits = JointLimits.of(robot, ramp_time=0.0)
+    motion = drive_to(robot, [(task, pin.SE3(np.eye(3), goal))], q_work, limits=limits)
+    assert motion.arrived and keeps_limits(motion, limits)
+    way = np.array([robot.pose(tip, q).translation for q in motion.q]) - begin
+    line = (goal - begin) / np.linalg.norm(goal - begin)
+    assert np.linalg.norm(way - np.outer(way @ line, line), axis=1).max() < 2e-3
+
+
+def test_a_goal_in_collision_is_no_arrival(robot, q_work):
+    """Whatever step it is reached in: what is asked only at every third one may be missed."""
+    tip = tip_frame("finger_1")
+    goal = robot.pose(tip, q_work).translation + np.array([0.0, 0.02, 0.0])
+
+    class AtTheGoal:
+        def collision(self, q, *, margin):
+            near = np.linalg.norm(robot.pose(tip, q).translation - goal) <= 1e-3
+            return (tip, "wall") if near else None
+
+    task = FrameTask(tip, rows="position", basis="world")
+    target = [(task, pin.SE3(np.eye(3), goal))]
+    motion = drive_to(robot, target, q_work, limits=JointLimits.of(robot), clearance=AtTheGoal())
+    assert motion.status is MotionStatus.COLLISION
+    assert f"'{tip}' meets 'wall'" in motion.reason

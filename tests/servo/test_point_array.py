@@ -104,7 +104,17 @@ def test_a_path_that_jumps_is_refused(robot, q_work):
         record_points(robot, [(FrameTask("palm_frame"), jump)], q_work, duration=1.0)
 
 
-@pytest.mark.parametrize("options", [{"by": "miles"}, {"every": 0.0}, {"duration": np.inf}, {"duration": 1e-5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"by": "miles"},
+        {"every": 0.0},
+        {"duration": np.inf},
+        {"duration": 1e-5},
+        {"tolerance_m": 0.0},
+        {"tolerance_rad": -1.0},
+    ],
+)
 def test_options_that_make_no_array_are_refused(robot, q_work, targets, options):
     with pytest.raises(OptionError):
         record_points(robot, targets, q_work, **({"duration": 1.0} | options))

@@ -61,6 +61,21 @@ def test_the_twist_is_the_rate_of_the_pose(name):
         np.testing.assert_allclose(path.at(t)[1], expected, atol=2e-7 if name != "function" else 1e-6)
 
 
+def test_a_function_of_time_is_never_asked_outside_its_duration_and_rests_at_its_end():
+    asked = []
+
+    def pose(t):
+        asked.append(t)
+        return pin.SE3(np.eye(3), np.array([t, 0.0, 0.0]))
+
+    path = PathFunction(pose, duration=1.0)
+    for t, x, speed in ((0.0, 0.0, 1.0), (1.0, 1.0, 1.0), (1.5, 1.0, 0.0)):
+        T, twist = path.at(t)
+        assert T.translation[0] == x
+        np.testing.assert_allclose(twist, [speed, 0, 0, 0, 0, 0], atol=1e-9)
+    assert min(asked) >= 0.0 and max(asked) <= 1.0
+
+
 def test_waypoints_are_passed_through_and_both_ends_rest():
     rng = np.random.default_rng(0)
     times, poses = [0.0, 0.4, 1.0, 1.9, 2.5], [random_pose(rng) for _ in range(5)]

@@ -261,6 +261,18 @@ def test_direction_rows_leave_the_turn_about_the_axis_free(robot, q_work):
     assert np.linalg.norm(pin.log3(goal.rotation.T @ end.rotation)) > 1.0
 
 
+@pytest.mark.parametrize("basis", ["world", "frame"])
+def test_rows_that_do_not_count_are_left_out_of_the_error_too(robot, q_work, basis):
+    """A target that differs from the pose along the free axis of the basis only is reached already."""
+    T = robot.pose("palm_frame", q_work)
+    axis = np.eye(3)[2] if basis == "world" else T.rotation[:, 2]
+    task = FrameTask("palm_frame", rows="position", basis=basis, weights=(1, 1, 0, 1, 1, 1))
+    servo = Servo(robot, [(task, pin.SE3(T.rotation, T.translation + 0.3 * axis))], dt=DT)
+    servo.observe(q_work, 0.0)
+    assert max(e.max() for e in servo.errors()) < 1e-12
+    assert np.abs(servo.error[0]).max() == pytest.approx(0.3)
+
+
 def test_only_the_named_joints_move(robot, q_work):
     fingers = [name for name in robot.joint_names if not name.startswith("joint")]
     T = robot.pose(TIPS[0], q_work)

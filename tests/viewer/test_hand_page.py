@@ -78,6 +78,16 @@ def test_a_correction_that_comes_after_the_click_on_save_is_saved_too(page: Hand
     assert load_hand(page.path).description.fingers[1].name == name
 
 
+def test_a_correction_that_is_taken_back_is_gone(page: HandPage) -> None:
+    """The field says then what it said at first; the palm must say it too."""
+    looks, before = page._palm_fields[1], page.description.palm
+    for value in ((0.0, 0.6, 0.8), before.approach):
+        looks._impl.value = value
+        page._change_palm()
+        assert page.description.palm.approach == value
+    assert page.description.palm == before
+
+
 def test_pads_have_their_fingers_colours_and_the_slider_closes_the_hand(eye: Eye, page: HandPage) -> None:
     left, top, right, bottom = canvas(eye)
     for _ in range(60):  # the scene comes piece by piece

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from pliant.viewer import Line, line_figure
+from pliant.control import RunRecorder
+from pliant.viewer import Line, line_figure, run_figures
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -64,3 +65,10 @@ def test_nothing_to_draw_is_no_error(values: list[float]) -> None:
     svg = figure(Line("x", np.arange(len(values)), values), bands=[("a", 0, 1)], limit=("most", 2.0))
     ElementTree.fromstring(svg)
     assert "nan" not in svg
+
+
+def test_a_run_in_which_nothing_was_measured_is_plotted_without_complaint() -> None:
+    recorder = RunRecorder(("a", "b"), ("left",))
+    for i in range(3):
+        recorder.append({"time": 0.1 * i, "phase": 0})
+    assert set(run_figures(recorder.log())) == {"forces", "joints", "torques", "points"}

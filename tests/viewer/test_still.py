@@ -63,3 +63,10 @@ def test_pictures_are_written_with_their_folders(tmp_path: Path) -> None:
     image = np.zeros((4, 6, 3), dtype=np.uint8)
     with Image.open(save_png(image, tmp_path / "a" / "b.png")) as picture:
         assert picture.size == (6, 4)
+
+
+def test_a_camera_straight_above_has_axes_too() -> None:
+    for height in (1.0, -1.0):
+        axes = look_at((0.1, 0.2, height), (0.1, 0.2, 0.0)).axes
+        np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(axes[2], (0.0, 0.0, np.sign(height)))

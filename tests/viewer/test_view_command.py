@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from pliant.cli import run_command as run
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
 from pliant.viewer import Session, Viewer
+from pliant.viewer.app import server_address
 
 
 @pytest.mark.slow
@@ -73,3 +75,11 @@ def test_a_plan_is_on_the_page_within_two_seconds_of_cpu(plan: Plan, tmp_path: P
             Session(viewer, viewer.server).open(viewer.opened)
             spent.append(time.process_time() - start)
     assert min(spent) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "http://127.0.0.1:8080"), ("0.0.0.0", "http://127.0.0.1:8080"), ("::1", "http://[::1]:8080")],
+)
+def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> None:
+    assert server_address(SimpleNamespace(get_host=lambda: host, get_port=lambda: 8080)) == address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -62,6 +63,18 @@ def test_time_runs_through_the_states_of_the_plan(plan: Plan) -> None:
     np.testing.assert_allclose(timeline.displacement(half), 0.5 * grasp.states[0].displacement, atol=1e-9)
     assert timeline.at(-1.0).phase is Phase.APPROACH
     assert timeline.at(1e9).time == timeline.duration
+
+
+def test_between_points_the_object_goes_straight_while_it_turns(plan: Plan) -> None:
+    """Half a turn about z over one step: half way it is half turned, and no screw has taken it aside.   (SPEC 8.6)"""
+    assert plan.best is not None
+    path = plan.best.trajectory
+    poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
+    step = replace(path, times=np.array([0.0, 2.0]), q=path.q[:2], phases=path.phases[:2], object_poses=poses)
+    for time, x in ((-1.0, 0.0), (0.5, 0.25), (1.0, 0.5), (3.0, 1.0)):
+        T = step.object_at(time)
+        np.testing.assert_allclose(T.translation, (x, 0.0, 0.0), atol=1e-12)
+        np.testing.assert_allclose(T.rotation[:, 0], (np.cos(np.pi * x), np.sin(np.pi * x), 0.0), atol=1e-12)
 
 
 def test_refining_keeps_the_surface_and_closes_every_crack() -> None:

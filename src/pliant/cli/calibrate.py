@@ -74,6 +74,9 @@ def calibrate(
         make_room(target)
     question = shipped_task(task) if shipped else read_task(task, calibrated=False)
     found = load_plan(plan) if plan is not None else search(question, seed=seed)
+    if found.task.body.mesh.content_hash != question.body.mesh.content_hash:
+        what = f"holds '{found.task.body.mesh.name}' of task '{found.task.name}', another object than that of {task}"
+        raise OptionError(str(plan), Problem("--plan", what, "a plan of the same task"))
     if grasp >= len(found.grasps):
         raise OptionError(str(plan or task), Problem("", f"no grasp {grasp}", f"the plan holds {len(found.grasps)}"))
     given = numbers_by_name(truth, TRUTH, "--truth")
@@ -146,7 +149,7 @@ def _tell(answer: dict[str, Any]) -> None:
 
     console = Console()
     if answer["status"] == "failed":
-        console.print(f"the squeeze failed: {answer['reason']}", highlight=False)
+        console.print(f"the squeeze failed: {answer['reason']}", highlight=False, markup=False)
         return
     before = answer["started_from"]
     friction = "not seen" if answer["friction"] is None else f"{answer['friction']:.3f}"
@@ -156,6 +159,6 @@ def _tell(answer: dict[str, Any]) -> None:
     told = f"D  {answer['stiffness_n_per_m']:.0f} N/m, {answer['stiffness_factor']:.2f} times the plan's"
     console.print(f"{told}; the fit leaves {answer['misfit']:.1%}", highlight=False)
     for note in answer["notes"]:
-        console.print(f"note: {note}", highlight=False)
+        console.print(f"note: {note}", highlight=False, markup=False)
     for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False)
+        console.print(f"written: {path}", highlight=False, markup=False)

@@ -49,7 +49,7 @@ def hand(
     from pliant.robot.proposal import propose_hand, write_proposal
 
     if action == "view":
-        _view(load_hand(file), file, None, port, browser)
+        _view(load_hand(file, package_dirs=package_dir), file, None, port, browser, package_dir)
         return
     if action != "import":
         raise OptionError("pliant hand", unknown_name("action", action, ("import", "view")))
@@ -81,10 +81,12 @@ def hand(
             typer.echo(f"problem: {problem}", err=True)
         raise typer.Exit(EXIT_BROKEN)
     if view:
-        _view(load_hand(path), path, proposal, port, browser)
+        _view(load_hand(path), path, proposal, port, browser, [])
 
 
-def _view(hand: Hand, path: Path, proposal: Proposal | None, port: int, browser: bool) -> None:
+def _view(
+    hand: Hand, path: Path, proposal: Proposal | None, port: int, browser: bool, package_dirs: list[Path]
+) -> None:
     import webbrowser
 
     from pliant.robot.proposal import save_corrected
@@ -94,7 +96,8 @@ def _view(hand: Hand, path: Path, proposal: Proposal | None, port: int, browser:
     before = proposal.description if proposal is not None else hand.description
 
     def save(corrected: HandDescription) -> tuple[Hand, Path]:
-        return save_corrected(corrected, path, before=before, guesses=guesses), path
+        read = save_corrected(corrected, path, before=before, guesses=guesses, package_dirs=package_dirs)
+        return read, path
 
     unsure = sorted(guesses, key=lambda guess: guess.confidence)
     notes = [(guess.about, f"{guess.what} ({guess.reason})", guess.confidence) for guess in unsure]

@@ -58,7 +58,7 @@ def ik(
         answer = _many(solver, samples, tolerance, starts, seed)
     emit(answer, json)
     if not json:
-        _show(answer, chosen.robot.joint_names)
+        _show(answer, {name: chosen.robot.urdf.joint(name).kind for name in chosen.robot.joint_names})
     if target is not None and answer["status"] != "found":
         raise typer.Exit(1)
 
@@ -115,7 +115,9 @@ def _many(solver: Any, samples: int, tolerance: float, starts: int, seed: int) -
     }
 
 
-def _show(answer: dict[str, Any], joints: tuple[str, ...]) -> None:
+def _show(answer: dict[str, Any], kinds: dict[str, str]) -> None:
+    import math
+
     from rich.console import Console
     from rich.table import Table
 
@@ -134,6 +136,7 @@ def _show(answer: dict[str, Any], joints: tuple[str, ...]) -> None:
     error = f"{1e3 * answer['error_m']:.3g} mm, {1e3 * answer['error_rad']:.3g} mrad"
     console.print(f"found; error {error}" if found else f"not found; the closest pose is {error} away")
     table = Table("joint", "value", "degrees" if found else "degrees (closest)")
-    for name, value in zip(joints, answer["q"], strict=True):
-        table.add_row(name, f"{value:.6f}", f"{57.29577951308232 * value:.3f}")
+    for (name, kind), value in zip(kinds.items(), answer["q"], strict=True):
+        turns = kind != "prismatic"
+        table.add_row(name, f"{value:.6f}", f"{math.degrees(value):.3f}" if turns else f"{1e3 * value:.3f} mm")
     console.print(table)

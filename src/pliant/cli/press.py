@@ -40,9 +40,8 @@ def press(
 ) -> None:
     """Press rigid or soft pads into an elastic object and read forces, contact sizes and pressures.
 
-    Every pad travels --depth beyond its own first touch along the inward normal, without friction; the object
-    floats until
-    the forces balance.
+    Every pad travels --depth beyond its own first touch along the inward normal, without friction; the object floats
+    until the forces balance.
 
     Examples:
 
@@ -107,7 +106,7 @@ def _mesh(text: str) -> tuple[Mesh, list[str]]:
     if not Path(text).exists() and text.partition(":")[0] in SHAPES:
         return parse_shape(text), []
     mended = load_mesh(text)
-    return mended.mesh, list(mended.report.mended) if hasattr(mended.report, "mended") else []
+    return mended.mesh, list(mended.report.mended)
 
 
 def _numbers(text: str, what: str) -> list[float]:
@@ -195,4 +194,5 @@ def _print(answer: dict[str, Any]) -> None:
         f"volume change {100 * answer['volume_change']:.3g} %"
     )
     for warning in answer["warnings"]:
-        console.print(f"[yellow]warning:[/] {warning}")
+        console.print("warning:", style="yellow", end=" ")
+        console.print(warning, markup=False)

@@ -137,7 +137,7 @@ def _print(report: RecordingReport, files: list[Path]) -> None:
                 f"{int(health.noisy.sum())} noisy cells"
             )
     for path in files:
-        console.print(f"written: {path}")
+        console.print(f"written: {path}", markup=False)
 
 
 def _cell(pad: PadTrace) -> str:

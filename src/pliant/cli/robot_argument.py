@@ -37,7 +37,7 @@ def choose_robot(text: str, package_dirs: list[Path] | None = None) -> ChosenRob
         robot = load_robot(text, package_dirs=folders)
         return ChosenRobot(robot, robot.mid_range, None)
     arms, hands = shipped_names("arm"), shipped_names("hand")
-    arm, plus, hand = text.partition("+")
+    arm, plus, hand = (text, "", "") if Path(text).is_file() else text.partition("+")  # files may have a plus too
     if not plus and not Path(text).suffix:
         if text not in (*arms, *hands):
             known = [*arms, *hands, *(f"{a}+{h}" for a in arms for h in hands)]

@@ -147,12 +147,8 @@ def run(
         raise typer.Exit(EXIT_NO)
 
 
-def _values(text: str | None, names: tuple[str, ...], option: str) -> dict[str, float]:
-    return {name: numbers[0] for name, numbers in numbers_by_name(text, names, option).items()}
-
-
-def numbers_by_name(text: str | None, names: tuple[str, ...], option: str) -> dict[str, list[float]]:
-    """``a=1,b=2/3`` as numbers by name."""
+def numbers_by_name(text: str | None, names: tuple[str, ...], option: str, *, pair: str = "") -> dict[str, list[float]]:
+    """``a=1,b=2/3`` as numbers by name; only ``pair`` may have two."""
     import math
 
     from pliant.errors import OptionError, Problem, unknown_name
@@ -168,9 +164,15 @@ def numbers_by_name(text: str | None, names: tuple[str, ...], option: str) -> di
             found[name] = [float(number) for number in value.split("/")]
         except ValueError:
             found[name] = []
-        if not equals or not found[name] or not all(math.isfinite(number) for number in found[name]):
-            raise OptionError(option, Problem(name, f"'{value}'", "a finite number, or two with a slash between"))
+        most = 2 if name == pair else 1
+        if not equals or not 1 <= len(found[name]) <= most or not all(map(math.isfinite, found[name])):
+            allowed = "a finite number" + (", or two with a slash between" if most == 2 else "")
+            raise OptionError(option, Problem(name, f"'{value}'", allowed))
     return found
+
+
+def _values(text: str | None, names: tuple[str, ...], option: str) -> dict[str, float]:
+    return {name: numbers[0] for name, numbers in numbers_by_name(text, names, option).items()}
 
 
 def _disturbance(text: str | None) -> Any:
@@ -179,7 +181,7 @@ def _disturbance(text: str | None) -> Any:
     from pliant.errors import OptionError, Problem
     from pliant.lab import Disturbance
 
-    values = numbers_by_name(text, PERTURB, "--perturb")
+    values = numbers_by_name(text, PERTURB, "--perturb", pair="pose")
     pose = values.get("pose", [0.0, 0.0])
     factors = {name: values.get(name, [1.0])[0] for name in ("young", "friction", "mass")}
     wrong = [Problem(name, f"{value:g}", "a factor above 0") for name, value in factors.items() if value <= 0]
@@ -260,7 +262,8 @@ def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
 
     console = Console()
     reason = f" ({result.reason})" if result.reason else ""
-    console.print(f"[bold]{result.outcome}[/bold]{reason}", highlight=False)
+    console.print(result.outcome, style="bold", end="")
+    console.print(reason, highlight=False, markup=False)
     table = Table(show_header=False)
     rows = (
         ("slip in the hand", f"{1e3 * result.slip:.2f} mm"),
@@ -277,7 +280,7 @@ def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
     for event in result.log.events:
         console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)
     for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False)
+        console.print(f"written: {path}", highlight=False, markup=False)
 
 
 def _tell_series(result: SeriesResult, json: bool) -> None:

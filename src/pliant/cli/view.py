@@ -33,12 +33,15 @@ def view(
     import contextlib
     import webbrowser
 
+    from pliant.errors import OptionError, Problem
     from pliant.files import load_plan, read_task, shipped_task, shipped_tasks
     from pliant.viewer import Viewer, measured_run
 
     is_plan = file not in shipped_tasks() and Path(file).suffix.lower() not in (".yaml", ".yml", ".json")
     plan = load_plan(file) if is_plan else None
     task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
+    if run is not None and plan is None:
+        raise OptionError("--run", Problem("", f"{file} is a task", "a run belongs to a plan: name the plan file"))
     measured = measured_run(run, plan) if run is not None and plan is not None else None
     with Viewer(host=host, port=port, jobs=jobs) as viewer, contextlib.suppress(KeyboardInterrupt):
         print(f"{viewer.address}  (Ctrl-C stops)", flush=True)

@@ -13,7 +13,7 @@ from pliant.control.calibration import (
 from pliant.control.cell_health import CellHealth, judge_cells, mend_forces
 from pliant.control.contact_tracking import ContactEstimate, ContactTracker
 from pliant.control.controller import Command, GraspController
-from pliant.control.driver import Driver, JointReading, Sample, TactileFrame
+from pliant.control.driver import MOST_AHEAD, Driver, JointReading, Sample, TactileFrame
 from pliant.control.execute import execute
 from pliant.control.filter import FilterNoise, RegionFilter
 from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
@@ -23,7 +23,7 @@ from pliant.control.pad_sensor import PadSensor
 from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.recording import SDH2_RECORDING, RecordedGrasp, Recording, RecordingLayout, read_recording
 from pliant.control.replay import ReplayDriver
-from pliant.control.run_log import PadFrames, RunLog, RunRecorder
+from pliant.control.run_log import PadFrames, RunLog, RunRecorder, row_shapes
 from pliant.control.squeeze import (
     GraspReport,
     GraspStatus,
@@ -39,6 +39,7 @@ from pliant.control.touch import Onset, find_onset, frame_lag
 from pliant.control.trial_squeeze import TrialSqueeze
 
 __all__ = [
+    "MOST_AHEAD",
     "REACTIONS",
     "SDH2_RECORDING",
     "SDH2_RESPONSE",
@@ -106,6 +107,7 @@ __all__ = [
     "judge_cells",
     "mend_forces",
     "read_recording",
+    "row_shapes",
     "run_on_driver",
     "surface_point",
 ]

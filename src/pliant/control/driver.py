@@ -14,9 +14,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Driver", "JointReading", "Sample", "TactileFrame"]
+__all__ = ["MOST_AHEAD", "Driver", "JointReading", "Sample", "TactileFrame"]
 
 Floats = NDArray[np.float64]
+
+MOST_AHEAD = 0.05
+"""A measurement stamped further ahead of the driver's clock than this is none [s]: clocks of one network agree to
+milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)

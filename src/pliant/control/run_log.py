@@ -16,7 +16,7 @@ from pliant.control.driver import TactileFrame
 from pliant.control.pad_sensor import PadSensor
 from pliant.control.phases import Event, RunPhase
 
-__all__ = ["PadFrames", "RunLog", "RunRecorder"]
+__all__ = ["PadFrames", "RunLog", "RunRecorder", "row_shapes"]
 
 Floats = NDArray[np.float64]
 PHASES = tuple(RunPhase)
@@ -85,8 +85,8 @@ class RunLog:
         return np.asarray(self.table["phase"] == PHASES.index(phase))
 
 
-def columns(joints: int, contacts: int) -> dict[str, tuple[int, ...]]:
-    """Shape of one row of every quantity."""
+def row_shapes(joints: int, contacts: int) -> dict[str, tuple[int, ...]]:
+    """Shape of one row of every quantity that a log has."""
     j, n, p = (joints,), (contacts,), (contacts, 3)
     return {
         "time": (),
@@ -104,7 +104,7 @@ class RunRecorder:
 
     def __init__(self, joints: tuple[str, ...], contacts: tuple[str, ...], *, capacity: int = 2048) -> None:
         self.joints, self.contacts = joints, contacts
-        self._shapes = columns(len(joints), len(contacts))
+        self._shapes = row_shapes(len(joints), len(contacts))
         self._arrays = {name: np.full((capacity, *shape), np.nan) for name, shape in self._shapes.items()}
         self._rows = 0
         self.events: list[Event] = []

@@ -7,12 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pliant.control.driver import JointReading, Sample, TactileFrame
+from pliant.control.driver import MOST_AHEAD, JointReading, Sample, TactileFrame
 
-__all__ = ["AHEAD", "SoundSamples"]
-
-AHEAD = 0.05
-"""A measurement further ahead of the driver's clock than this is none [s]."""
+__all__ = ["SoundSamples"]
 
 
 class SoundSamples:
@@ -42,7 +39,11 @@ class SoundSamples:
         return replace(sample, joints=reading, frames=frames)
 
     def _reading(self, reading: JointReading | None, now: float) -> JointReading | None:
-        if reading is None or np.shape(reading.positions) != (self._joints,) or not float(reading.time) <= now + AHEAD:
+        if (
+            reading is None
+            or np.shape(reading.positions) != (self._joints,)
+            or not float(reading.time) <= now + MOST_AHEAD
+        ):
             return None
         if reading.torques is not None and np.shape(reading.torques) != (self._joints,):
             return JointReading(reading.time, reading.positions, None)
@@ -54,5 +55,5 @@ class SoundSamples:
             frame.array == name
             and counts.shape == self._shapes.get(name)
             and counts.dtype.kind in "iuf"
-            and float(frame.time) <= now + AHEAD
+            and float(frame.time) <= now + MOST_AHEAD
         )

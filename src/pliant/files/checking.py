@@ -135,9 +135,10 @@ def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
 
 def _open_meshes(robot: Robot) -> None:
     """Read every shape of every link: a file that is there may still be no mesh."""
+    remedy = 'in the URDF with scale="0.001 0.001 0.001"'
     for link in robot.urdf.links:
         for surface in (*link_surfaces(link, "visual"), *link_surfaces(link, "collision")):
-            check_size(surface.mesh, smallest=0.0, largest=50.0)
+            check_size(surface.mesh, smallest=0.0, largest=50.0, remedy=remedy)
 
 
 def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:

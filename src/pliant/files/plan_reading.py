@@ -38,6 +38,8 @@ __all__ = ["build_plan"]
 
 MOST_TASK = 4_000_000
 """Bytes of the task's text, as in a file of its own."""
+LONGEST = 1e5
+"""Of an operation [s], more than a day: films and bags take as many pictures as it has tenths of a second."""
 LARGEST_SCENE = 200.0
 """Of an obstacle [m]: what a task may say, and room for its place."""
 
@@ -134,6 +136,8 @@ class _Reader:
         times = self.floats(f"{name}_times", n)
         if times[0] != 0.0 or not np.all(np.diff(times) > 0.0):
             self.refuse(f"arrays/{name}_times.npy", "does not increase from 0", "times in seconds, in order")
+        if times[-1] > LONGEST:
+            self.refuse(f"arrays/{name}_times.npy", f"ends at {times[-1]:.4g} s", f"at most {LONGEST:g} s")
         if sum(run.points for run in entry.phases) != n:
             self.refuse(f"{where}.phases", "do not add up", f"the trajectory has {n} points")
         return Trajectory(

@@ -11,7 +11,15 @@ from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import pinocchio as pin
-from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    field_validator,
+    model_validator,
+)
 
 from pliant.documents import Document
 from pliant.objects import ContactLimits, Liquid, Material
@@ -123,6 +131,18 @@ class ShapeEntry(Document):
     mesh: Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.[a-z]{2,5}$")] | None = None
     colour: tuple[float, float, float, float] | None = None
 
+    @model_validator(mode="after")
+    def _is_shape(self) -> ShapeEntry:
+        wanted = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}[self.kind]
+        if len(self.size) != wanted:
+            raise ValueError(f"a {self.kind} has {wanted} sizes, not {len(self.size)}")
+        if (self.kind == "mesh") != (self.mesh is not None):
+            raise ValueError(f"a {self.kind} {'needs a' if self.kind == 'mesh' else 'has no'} mesh file")
+        # A mesh may be mirrored; nothing may be flat.
+        if 0.0 in self.size or (self.kind != "mesh" and min(self.size) < 0.0):
+            raise ValueError(f"a {self.kind} of size {self.size}")
+        return self
+
 
 class InertialEntry(Document):
     """Mass, frame of the centre of mass, inertia xx xy xz yy yz zz."""
@@ -165,6 +185,13 @@ class JointEntry(Document):
     damping: float
     friction: float
     mimic: MimicEntry | None = None
+
+    @field_validator("axis")
+    @classmethod
+    def _is_unit(cls, axis: Vector) -> Vector:
+        if abs(math.hypot(*axis) - 1.0) > 1e-6:
+            raise ValueError(f"the axis {axis} is not of length one")
+        return axis
 
 
 class RobotEntry(Document):

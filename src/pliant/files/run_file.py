@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.control import Event, PadFrames, RunLog, RunPhase
-from pliant.errors import DocumentError, Problem
+from pliant.control import Event, PadFrames, RunLog, RunPhase, row_shapes
+from pliant.errors import DocumentError, Problem, unknown_name
 from pliant.file_bytes import read_bytes, write_bytes
 from pliant.files.zip_parts import PartsKind, ZipParts, array_bytes, pack
 from pliant.plain_arrays import array_from_bytes
 
-__all__ = ["load_run", "save_run"]
+__all__ = ["load_run", "plain", "save_run"]
 
 KIND, VERSION = "pliant run", 1
 DOCUMENT = "run.json"
@@ -42,7 +42,7 @@ def save_run(log: RunLog, path: str | Path) -> Path:
         "quantities": list(log.table),
         "arrays": list(log.frames),
         "events": [[event.time, str(event.phase), event.kind, event.text] for event in log.events],
-        "facts": _plain(log.facts),
+        "facts": plain(log.facts),
     }
     parts = {DOCUMENT: json.dumps(document, allow_nan=False).encode()}
     parts |= {f"table/{quantity}.npy": array_bytes(values) for quantity, values in log.table.items()}
@@ -82,14 +82,15 @@ def _parse(archive: ZipParts, source: str) -> RunLog:
         raise DocumentError(source, Problem(DOCUMENT, "no time or no phase in it", "write it again"))
     if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
         raise DocumentError(source, Problem("table/time", "is no list of times", "write it again"))
-    rows = len(table["time"])
-    sizes = {"q": len(joints), "torque": len(joints), "force": len(contacts), "point": len(contacts)}
+    rows, shapes = len(table["time"]), row_shapes(len(joints), len(contacts))
     for name, values in table.items():
-        expected = sizes.get(name.split("_")[0])
-        if values.ndim < 1 or len(values) != rows or (expected is not None and values.shape[1:2] != (expected,)):
-            raise DocumentError(
-                source, Problem(f"table/{name}", f"shape {values.shape} does not fit", "write it again")
-            )
+        if name not in shapes:
+            raise DocumentError(source, unknown_name("quantity", name, shapes, where=f"table/{name}"))
+        if values.shape != (rows, *shapes[name]):
+            what = f"shape {values.shape} does not fit"
+            raise DocumentError(source, Problem(f"table/{name}", what, f"expected {(rows, *shapes[name])}"))
+    for name in shapes.keys() - table.keys():
+        table[name] = np.full((rows, *shapes[name]), np.nan)  # as anything that was not known
     known = np.array([numbers.get(name, -1) for name in phases])
     told = table["phase"].astype(np.int64)
     if ((told < 0) | (told >= len(phases))).any() or (known[told] < 0).any():
@@ -125,16 +126,16 @@ def _array(archive: ZipParts, name: str, source: str) -> NDArray[Any]:
         raise DocumentError(source, Problem(name, f"is no array of numbers: {bad}", "write it again")) from None
 
 
-def _plain(value: Any) -> Any:
-    """In JSON's own types; what is not finite becomes null."""
+def plain(value: Any) -> Any:
+    """In JSON's own types; what is not finite becomes null, what JSON has no word for its text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return plain(value.value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | bool | type(None)) else str(value)

@@ -114,6 +114,8 @@ class SceneItem(Document):
         given = [name for name in ("box", "cylinder", "sphere", "mesh") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"an obstacle is one of box, cylinder, sphere, mesh; given: {', '.join(given) or 'none'}")
+        if self.mesh is None and (self.pose != Pose() or self.scale != 1.0):
+            raise ValueError(f"pose and scale are a mesh's; a {given[0]} has a position and a size of its own")
         return self
 
 

@@ -234,7 +234,7 @@ def force_closure_margin(contacts: ContactSet) -> float:
 def joint_range(positions: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
     """Q = (1/t) sum_i sum_j ((q_ji - (qmax_j + qmin_j)/2) / (qmax_j - qmin_j))^2.   (SPEC 8.8, (7))
 
-    Joints without limits have no middle and do not count.
+    Joints without limits have no middle, those with equal ones no range; neither count.
 
     Args:
         positions: t x q joint positions along the operation [rad, m]; one row is enough.
@@ -244,8 +244,8 @@ def joint_range(positions: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> flo
     low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     if low.shape != (q.shape[1],) or high.shape != low.shape:
         raise OptionError("limits", f"shapes {low.shape} and {high.shape}; expected {q.shape[1]} joints each")
-    if not np.isfinite(q).all() or not (high > low).all():
-        raise OptionError("positions", "need finite positions, and upper limits above the lower ones")
-    bounded = np.isfinite(low) & np.isfinite(high)
+    if not np.isfinite(q).all() or not (high >= low).all():
+        raise OptionError("positions", "need finite positions, and upper limits not below the lower ones")
+    bounded = np.isfinite(low) & np.isfinite(high) & (high > low)
     q, low, high = q[:, bounded], low[bounded], high[bounded]
     return float((((q - (high + low) / 2) / (high - low)) ** 2).sum(axis=1).mean())

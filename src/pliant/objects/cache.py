@@ -94,14 +94,9 @@ def trim_files(folder: Path, limit: int, *, spare: float = 3600.0) -> None:
         with contextlib.suppress(OSError):
             facts = path.stat()
             entries.append((facts.st_mtime, facts.st_size, path))
-    total = sum(size for _, size, _ in entries)
-    now = time.time()
-    for used, size, path in sorted(entries, key=lambda entry: entry[0]):
-        if total <= limit or now - used < spare:
-            break
-        with contextlib.suppress(OSError):
-            path.unlink()
-            total -= size
+    recent = time.time() - spare
+    spared = sum(size for used, size, _ in entries if used > recent)
+    _remove_oldest([entry for entry in entries if entry[0] <= recent], limit - spared)
 
 
 def _trim(folder: Path, limit: int, *, keep: Path) -> None:
@@ -116,14 +111,19 @@ def _trim(folder: Path, limit: int, *, keep: Path) -> None:
                     path.unlink()
             elif path.suffix == ".bin":
                 entries.append((facts.st_mtime, facts.st_size, path))
+    kept = sum(size for _, size, path in entries if path == keep)
+    _remove_oldest([entry for entry in entries if entry[2] != keep], limit - kept)
+
+
+def _remove_oldest(entries: list[tuple[float, int, Path]], limit: int) -> None:
+    """Remove files (when used, bytes, which), those used longest ago first, until the rest has at most ``limit``."""
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries, key=lambda entry: entry[0]):
         if total <= limit:
-            break
-        if path != keep:
-            with contextlib.suppress(OSError):
-                path.unlink()
-                total -= size
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+            total -= size
 
 
 def _pack(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

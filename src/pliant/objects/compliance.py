@@ -39,7 +39,7 @@ class Wall:
     Args:
         thickness: of the wall [m].
         curvature: n x 3 x 3 curvature of the surface at each corner, positive where it is convex [1/m].
-        swelling: 3n volume gained for forces on corners, contents included, times E [m^2 N/N]: C g.
+        swelling: 3n volume gained for forces on corners, contents included, times E [m]: C g.
         give: volume gained per pressure inside, without contents, times E [m^3]: g . C g.
     """
 
@@ -233,16 +233,15 @@ def _choose_edge(mesh: Mesh, smooth: SmoothSurface) -> tuple[float, list[str]]:
     """Edge length from the area, finer where walls are thin, as far as memory and time allow."""
     from pliant.objects.tetrahedra import thickness
 
-    v, f = mesh.vertices, mesh.faces
-    area = 0.5 * np.linalg.norm(np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]]), axis=1)
+    area = mesh.face_areas
     per_vertex = np.sqrt(3.0) / 2.0
 
     def edge_for(count: int) -> float:
         return float(np.sqrt(area.sum() / (per_vertex * count)))
 
     rng = np.random.default_rng(0)
-    picked = rng.choice(len(f), size=min(len(f), 300), p=area / area.sum())
-    wall = thickness(mesh, v[f[picked]].mean(axis=1), -smooth.normals[picked])
+    picked = rng.choice(len(area), size=min(len(area), 300), p=area / area.sum())
+    wall = thickness(mesh, mesh.face_centres[picked], -smooth.normals[picked])
     thin = float(np.quantile(wall[np.isfinite(wall)], 0.2)) if np.isfinite(wall).any() else np.inf
     wanted = min(edge_for(_VERTICES), _THIN * thin)
     least = edge_for(_MOST_VERTICES)

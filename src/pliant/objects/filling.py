@@ -7,12 +7,14 @@ corners: inside freely, on the surface along it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.errors import MeshError
 from pliant.objects.carving import carve, stars_of
 from pliant.objects.mesh import Mesh
 
@@ -35,6 +37,8 @@ _SLIDE = 0.25
 """How far a point may be moved along the surface, in spacings."""
 _SHAKE = 1e-3
 """Points on planes and lattices have many equal Delaunay fillings; so little, in spacings, picks one."""
+_MOST_PLACES = 20_000_000
+"""Of the lattice in the body's box; one of a ball has some thousand, and a gigabyte of memory is full with these."""
 _FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Face i lies opposite corner i and looks outwards."""
 _PAIRS = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
@@ -162,13 +166,20 @@ def _within(surface: Mesh, points: Floats) -> Bools:
 
 
 def lattice(surface: Mesh, spacing: float, inner: float) -> Floats:
-    """Points of a body-centred lattice well inside."""
+    """Points of a body-centred lattice well inside.
+
+    Raises:
+        MeshError: the body is so thin, and so far bent, that its box has too many of them.
+    """
     low, high = surface.bounds
     a = 2.0 * inner * spacing / np.sqrt(3.0)
     axes = []
     for lo, hi in zip(low, high, strict=True):
         count = int(np.ceil((hi - lo) / a)) + 1
         axes.append(0.5 * (lo + hi) + a * (np.arange(count) - 0.5 * (count - 1)))
+    if (number := 2 * math.prod(map(len, axes))) > _MOST_PLACES:
+        what = f"is a thread in a large box: {number:.2g} places to look at in steps of {a * 1e3:.2g} mm"
+        raise MeshError(surface.name or "mesh", what)
     cubes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     lattice = np.concatenate([cubes, cubes + 0.5 * a])
     return np.asarray(lattice[_depth(surface, lattice) > _SKIN * spacing])

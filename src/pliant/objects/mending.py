@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import MeshError, Problem
 from pliant.objects.intersection import Meeting, self_meetings
 from pliant.objects.mesh import Mesh
 from pliant.objects.topology import Hole, edges_of, holes_of, winding_of
@@ -29,6 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
+FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
 SMALL_HOLE = 0.1  # a hole is small if its perimeter is below this fraction of the bounding box's diagonal
 HOLE_EDGES = 100  # ... and if it has no more edges than this
 FLAT = 1e-9  # a face lower than this fraction of the diagonal has no area worth the name
@@ -53,7 +55,14 @@ def merge_vertices(mesh: Mesh) -> tuple[Mesh, list[str]]:
 
     joined = join_identical(mesh)
     n = len(joined.vertices)
-    pairs = cKDTree(joined.vertices).query_pairs(MERGE * mesh.diagonal, output_type="ndarray")
+    tree, reach = cKDTree(joined.vertices), MERGE * mesh.diagonal
+    # Counted first: of vertices that all lie on one spot the pairs would fill the memory.
+    if n > FEW and (near := int(tree.count_neighbors(tree, reach)) // n) > CROWD:
+        what = f"a vertex has {near} others within {reach:.2g} m of it, on average"
+        raise MeshError(
+            mesh.name or "mesh", Problem("vertices", what, "look for one that lies far from all the others")
+        )
+    pairs = tree.query_pairs(reach, output_type="ndarray")
     if len(pairs):
         graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
         group = connected_components(graph, directed=False)[1]

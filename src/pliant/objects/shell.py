@@ -80,8 +80,8 @@ def with_contents(empty: Compliance, young: float, stiffness: float) -> Complian
     v = wall.swelling
     matrix = empty.matrix - np.outer(v, v / (soft + wall.give))
     # written so that brim-full is exactly no change of volume, not a difference of equal numbers
-    kept = soft / (soft + wall.give)
-    return replace(empty, matrix=matrix.astype(np.float32), wall=replace(wall, swelling=kept * v))
+    share = soft / (soft + wall.give)
+    return replace(empty, matrix=matrix.astype(np.float32), wall=replace(wall, swelling=share * v))
 
 
 def prepare_shell(
@@ -146,9 +146,8 @@ def _compute(
     from pliant.objects.tetrahedra import fill
 
     report("dividing the surface", 0.0)
-    area = float(np.linalg.norm(mesh.face_vectors, axis=1).sum())
     if edge is None:
-        edge = float(np.sqrt(area / (0.5 * np.sqrt(3.0) * _CORNERS)))
+        edge = float(np.sqrt(mesh.area / (0.5 * np.sqrt(3.0) * _CORNERS)))
     tets = fill(smooth, edge)
     corner_nodes, faces = np.unique(tets.boundary[:, :3], return_inverse=True)
     faces = faces.reshape(-1, 3).astype(np.int64)

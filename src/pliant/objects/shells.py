@@ -45,13 +45,16 @@ def arrange_shells(mesh: Mesh) -> ShellArrangement:
     number = int(label.max()) + 1
     if number == 1:
         return ShellArrangement(mesh_volume(mesh) < 0, 0, ())
-    shells = [Mesh(mesh.vertices, mesh.faces[label == k]) for k in range(number)]
-    middles = np.array([0.5 * (s.corners.min(axis=(0, 1)) + s.corners.max(axis=(0, 1))) for s in shells])
-    sizes = np.array([np.ptp(s.corners.reshape(-1, 3), axis=0).max() for s in shells])
+    low, high = np.full((number, 3), np.inf), np.full((number, 3), -np.inf)
+    for k in range(3):
+        np.minimum.at(low, label, mesh.corners[:, k])
+        np.maximum.at(high, label, mesh.corners[:, k])
+    middles, sizes = 0.5 * (low + high), (high - low).max(axis=1)
     if number > MANY:
         largest = int(np.argmax(sizes))
         what = f"{number} separate pieces, the largest {sizes[largest]:.3g} m across at {at(middles[largest])}"
         return ShellArrangement(False, 0, (Problem("", what, "keep one closed surface; remove the debris"),))
+    shells = [Mesh(mesh.vertices, mesh.faces[label == k]) for k in range(number)]
     volumes = np.array([mesh_volume(s) for s in shells])
     depth = np.array([sum(_encloses(shells[j], shells[k]) for j in range(number) if j != k) for k in range(number)])
     outside = depth % 2 == 0
@@ -59,9 +62,7 @@ def arrange_shells(mesh: Mesh) -> ShellArrangement:
     inside_out = not right.any()
     problems = []
     if outside.sum() > 1:
-        bodies = [
-            f"{1e6 * abs(volumes[k]):.3g} cm3 at {at(middles[k])}" for k in np.flatnonzero(outside)[:4] if outside[k]
-        ]
+        bodies = [f"{1e6 * abs(volumes[k]):.3g} cm3 at {at(middles[k])}" for k in np.flatnonzero(outside)[:4]]
         more = f", and {outside.sum() - len(bodies)} more" if outside.sum() > len(bodies) else ""
         problems.append(
             Problem(

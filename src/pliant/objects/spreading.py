@@ -89,7 +89,7 @@ def sharp_edges(smooth: SmoothSurface, spacing: float) -> SharpEdges:
 
 def _pieces(smooth: SmoothSurface, spacing: float) -> tuple[Floats, Floats, Floats]:
     """Places evenly over every face, on the smooth surface; the areas they stand for and the normals there."""
-    areas = np.linalg.norm(smooth.mesh.face_vectors, axis=1)
+    areas = smooth.mesh.face_areas
     number = np.ceil(areas / (_FINE * spacing) ** 2).astype(np.int64)
     owner = np.repeat(np.arange(len(areas)), number)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from pliant.errors import MeshError
 from pliant.objects.filling import Filling, fill_points
+from pliant.objects.mass import mesh_volume
 from pliant.objects.mesh import Mesh
 from pliant.objects.smooth import SmoothSurface
 from pliant.objects.spreading import SharpEdges, sharp_edges, spread
 
-__all__ = ["EDGES", "Tetrahedra", "fill", "thickness"]
+__all__ = ["EDGES", "Tetrahedra", "fill", "shape_gradients", "thickness"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,7 +63,7 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         MeshError: the surface cannot be filled, or only with degenerate tetrahedra.
     """
     mesh = smooth.mesh
-    volume, euler = _volume(mesh), _euler(mesh)
+    volume, euler = mesh_volume(mesh), _euler(mesh)
     worst = 0.0
     spare: Tetrahedra | None = None
     for share in _FINER:
@@ -84,10 +85,6 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         f"cannot be filled with sound tetrahedra of edge {edge * 1e3:.3g} mm (worst shape {worst:.2g}); "
         "is the surface closed, free of self-intersections and not thinner than that?",
     )
-
-
-def _volume(mesh: Mesh) -> float:
-    return float(np.einsum("ij,ij->", mesh.corners.mean(axis=1), mesh.face_vectors) / 3.0)
 
 
 def _euler(mesh: Mesh) -> int:

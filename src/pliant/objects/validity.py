@@ -20,7 +20,10 @@ __all__ = ["MAX_FACES", "MendedMesh", "MeshReport", "check_mesh", "check_size", 
 MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this a thing that a hand should hold is in other units
 SMALLEST = 5e-4  # [m]
+IN_A_TASK = "in a task file with 'scale: 0.001'"
 THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
+# A vertex that no face uses may lie anywhere; left in, it would set the size that all tolerances are relative to.
+_TIDYING = (mending.drop_unused, mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     _refuse(name, _wrong_size(mesh))
     said: list[str] = []
     if repair:
-        for step in (mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused):
+        for step in _TIDYING:
             mesh, words = step(mesh)
             said += words
         if not len(mesh.faces):
@@ -143,9 +146,15 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     return MendedMesh(mesh, report)
 
 
-def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST) -> Mesh:
-    """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``."""
-    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest))
+def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK) -> Mesh:
+    """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``.
+
+    Args:
+        mesh: any triangles.
+        smallest, largest: extent that can be meant [m].
+        remedy: where and how a mesh in millimetres is scaled.
+    """
+    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest, remedy))
     return mesh
 
 
@@ -167,7 +176,9 @@ def _broken_numbers(mesh: Mesh) -> list[Problem]:
     return []
 
 
-def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST) -> list[Problem]:
+def _wrong_size(
+    mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK
+) -> list[Problem]:
     used = mesh.corners.reshape(-1, 3)
     size = float(np.ptp(used, axis=0).max())
     if size > largest:
@@ -175,8 +186,7 @@ def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST
             Problem(
                 "size",
                 f"{size:.4g} m across",
-                f"at most {largest:g} m: its coordinates are almost surely millimetres; scale by 0.001, in a task "
-                f"file with 'scale: 0.001' "
+                f"at most {largest:g} m: its coordinates are almost surely millimetres; scale by 0.001, {remedy} "
                 f"({1e-3 * size:.3g} m then)",
             )
         ]
@@ -195,10 +205,10 @@ def _wrong_size(mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST
 def _untidy(mesh: Mesh) -> list[Problem]:
     """What ``repair`` would have tidied up."""
     problems = []
-    for step in (mending.merge_vertices, mending.drop_worthless_faces, mending.drop_unused):
-        tidied, words = step(mesh)
+    for step in _TIDYING:
+        mesh, words = step(mesh)
         problems += [Problem("", f"repair would have {word}", "allow repair, or clean the mesh") for word in words]
-        if not len(tidied.faces):
+        if not len(mesh.faces):
             break
     return problems
 

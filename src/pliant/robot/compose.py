@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.errors import OptionError
+from pliant.errors import OptionError, Problem
 from pliant.robot.description import ArmDescription, HandDescription, JointServo, Preshape
 from pliant.robot.model import Robot
-from pliant.robot.modules import Arm, Hand
+from pliant.robot.modules import PALM_FRAME, Arm, Hand, tip_frame
 from pliant.robot.urdf import Joint, Urdf
 
 __all__ = ["Assembly", "assemble"]
@@ -92,7 +92,8 @@ def assemble(
 ) -> Assembly:
     """Bolt a hand to an arm's flange.
 
-    Names of the hand that the arm uses too get the prefix ``hand_``; all others stay as they are.
+    Names of the hand that the arm uses too get the prefix ``hand_``; all others stay as they are. The frames that every
+    hand has (palm, finger tips) are known by their names everywhere, so an arm may not have them.
 
     Args:
         arm, hand: one of them may be left out.
@@ -111,6 +112,10 @@ def assemble(
         assert hand is not None
         return Assembly(robot, None, hand.description, nothing, everything)
     below, above = arm.robot.urdf, hand.robot.urdf
+    frames = {PALM_FRAME, *(tip_frame(finger.name) for finger in hand.description.fingers)}
+    if taken := sorted(frames.intersection(arm.robot.link_names)):
+        what = f"link '{taken[0]}' has the name of a frame of the hand"
+        raise OptionError(below.source, Problem("arm", what, "rename that link"))
     links = _clashes([link.name for link in below.links], [link.name for link in above.links])
     joints = _clashes([joint.name for joint in below.joints], [joint.name for joint in above.joints])
     above = above.renamed(links, joints)

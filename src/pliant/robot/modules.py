@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.documents import read_document, resolve_inside
+from pliant.documents import parse_document, parse_mapping, read_document, resolve_inside
 from pliant.errors import DescriptionError, Problem, unknown_name
 from pliant.robot.description import ArmDescription, HandDescription, Preshape
 from pliant.robot.model import Robot
 from pliant.robot.urdf import Joint, Link, Urdf
 from pliant.robot.urdf_reading import read_urdf
 
-__all__ = ["PALM_FRAME", "Arm", "Hand", "description_problems", "read_arm", "read_hand", "tip_frame"]
+__all__ = ["PALM_FRAME", "Arm", "Hand", "description_problems", "parse_hand", "read_arm", "read_hand", "tip_frame"]
 
 PALM_FRAME = "palm_frame"
 
@@ -76,33 +75,41 @@ class Arm:
         return self.robot.q(self.description.home)
 
 
-Description = TypeVar("Description", HandDescription, ArmDescription)
-
-
 def read_hand(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Hand:
     """Read a hand description (YAML) and its URDF; every mismatch between the two is reported at once."""
-    description, urdf = _read(Path(path), HandDescription, package_dirs)
+    return _hand(read_document(path, HandDescription, error=DescriptionError), Path(path), package_dirs)
+
+
+def parse_hand(text: str, *, path: str | Path, package_dirs: Iterable[str | Path] = ()) -> Hand:
+    """The hand that `read_hand` would give if ``text`` stood in the file ``path``; nothing is written."""
+    path = Path(path)
+    fields = parse_mapping(text, source=str(path), json_text=path.suffix.lower() == ".json")
+    return _hand(parse_document(fields, HandDescription, source=str(path), error=DescriptionError), path, package_dirs)
+
+
+def read_arm(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Arm:
+    """Read an arm description (YAML) and its URDF."""
+    description = read_document(path, ArmDescription, error=DescriptionError)
+    robot = Robot(_read_tree(description, Path(path), package_dirs))
+    _raise_if(path, description_problems(description, robot))
+    return Arm(description, robot)
+
+
+def _hand(description: HandDescription, path: Path, package_dirs: Iterable[str | Path]) -> Hand:
+    urdf = _read_tree(description, path, package_dirs)
     robot = Robot(urdf)
     _raise_if(path, [*_standalone_problems(description, robot), *description_problems(description, robot)])
     return Hand(description, Robot(_with_frames(urdf, description)))
 
 
-def read_arm(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Arm:
-    """Read an arm description (YAML) and its URDF."""
-    description, urdf = _read(Path(path), ArmDescription, package_dirs)
-    robot = Robot(urdf)
-    _raise_if(path, description_problems(description, robot))
-    return Arm(description, robot)
-
-
-def _read(path: Path, schema: type[Description], package_dirs: Iterable[str | Path]) -> tuple[Description, Urdf]:
-    description = read_document(path, schema, error=DescriptionError)
+def _read_tree(description: HandDescription | ArmDescription, path: Path, package_dirs: Iterable[str | Path]) -> Urdf:
+    """The URDF that the description in the file ``path`` names."""
     urdf = resolve_inside(path.parent, description.urdf, source=str(path), where="urdf")
     folders: list[str | Path] = [
         resolve_inside(path.parent, folder, source=str(path), where=f"packages[{i}]")
         for i, folder in enumerate(description.packages)
     ]
-    return description, read_urdf(urdf, package_dirs=[*package_dirs, *folders])
+    return read_urdf(urdf, package_dirs=[*package_dirs, *folders])
 
 
 def _with_frames(urdf: Urdf, hand: HandDescription) -> Urdf:

@@ -17,7 +17,8 @@ from pliant.robot.urdf import Link, LinkShape, Urdf
 
 __all__ = ["LinkSurface", "PadMesh", "link_mesh", "link_surfaces", "pad_mesh"]
 
-FACING_ANGLE = np.cos(np.radians(75.0))
+LEAST_FACING = np.cos(np.radians(75.0))
+"""Cosine between a face of a pad and the way the pad faces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +31,11 @@ class LinkSurface:
 
 @dataclass(frozen=True, eq=False)
 class PadMesh:
-    """A pad: the closed surface of its link, and which faces of it are pad.
+    """A pad: a closed surface of its link, and which faces of it are pad.
 
     Attributes:
         pad: what the description says of it.
-        mesh: the link's whole collision surface, in the link's frame.
+        mesh: the collision shape of the link that has most of the pad, in the link's frame.
         faces: mask over ``mesh.faces``.
     """
 
@@ -60,7 +61,10 @@ def link_mesh(link: Link, kind: Literal["visual", "collision"] = "collision") ->
 
 
 def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
-    """The surface of a pad's link and the faces that are pad: inside its region, facing its way within 75 degrees."""
+    """A surface of the pad's link and the faces that are pad: inside its region, facing its way within 75 degrees.
+
+    Of several collision shapes the one that has most of the pad.
+    """
     where = f"pad on '{pad.link}'"
     surfaces = link_surfaces(urdf.link(pad.link), "collision")
     if not surfaces:
@@ -81,7 +85,7 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> NDArray[np.bool_]:
-    faces = mesh.face_normals @ np.array(pad.facing) > FACING_ANGLE
+    faces = mesh.face_normals @ np.array(pad.facing) > LEAST_FACING
     if pad.region is not None:
         low, high = np.minimum(*pad.region), np.maximum(*pad.region)
         faces &= np.all((mesh.face_centres >= low) & (mesh.face_centres <= high), axis=1)

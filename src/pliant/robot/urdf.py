@@ -1,7 +1,7 @@
-"""A robot description as data: links, joints and shapes of a URDF, checked as a whole and written back.
+"""A robot description as data: links, joints and shapes of a URDF, and their way back into XML.
 
-Reading collects *every* problem of a file before it gives up. What comes out is a tree of links with names that exist,
-finite numbers and mesh files that lie where they may lie.
+What `urdf_reading` makes of a file is a tree of links with names that exist, finite numbers and mesh files that lie
+where they may lie.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Urdf:
-    """A checked tree of links and joints; ``source`` is the file it came from, for messages."""
+    """A tree of links and joints; ``source`` is the file it came from, for messages, ``notes`` what was odd in it."""
 
     name: str
     links: tuple[Link, ...]

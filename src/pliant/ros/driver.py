@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.control import JointReading, Sample, TactileFrame
+from pliant.control import MOST_AHEAD, JointReading, Sample, TactileFrame
 from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
 from pliant.ros.link import RosLink
@@ -25,9 +25,6 @@ from pliant.ros.ros2_link import Ros2Link
 __all__ = ["RosDriver", "ros1_driver", "ros2_driver"]
 
 Floats = NDArray[np.float64]
-
-AHEAD = 0.05
-"""Clocks of one network agree to milliseconds: a stamp further ahead than this is wrong [s]."""
 
 
 class RosDriver:
@@ -132,7 +129,7 @@ class RosDriver:
     def _hear(self, message: JointState) -> None:
         """A joint state may name any joints in any order; those that are not ours are passed over."""
         stamp = message.header.stamp.seconds - self._start
-        if not stamp <= self.time + AHEAD:
+        if not stamp <= self.time + MOST_AHEAD:
             return
         values: Sequence[float] = message.position
         efforts: Sequence[float] = message.effort
@@ -148,7 +145,7 @@ class RosDriver:
         rows, columns = self._shapes[name]
         sizes = (image.height, image.width, image.step, len(image.data))
         stamp = image.header.stamp.seconds - self._start
-        if not stamp <= self.time + AHEAD:
+        if not stamp <= self.time + MOST_AHEAD:
             return
         if image.encoding not in ("16UC1", "mono16") or sizes != (rows, columns, 2 * columns, 2 * rows * columns):
             return

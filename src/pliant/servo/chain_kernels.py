@@ -329,8 +329,8 @@ def search(
     for start in range(first_start, first_start + starts):
         if start > 0:
             for i in range(n):
-                low, high = max(lower[i], -math.pi if lower[i] == -np.inf else lower[i]), upper[i]
-                high = math.pi if high == np.inf else high
+                low = -math.pi if lower[i] == -np.inf else lower[i]
+                high = math.pi if upper[i] == np.inf else upper[i]
                 x[i] = low + (high - low) * ((0.5 + start * ratio[i]) % 1.0)
         past = np.inf
         for iteration in range(iterations):

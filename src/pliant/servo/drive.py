@@ -87,7 +87,7 @@ def drive_to(
     The command K e is scaled down as a whole where a joint would be too fast, so once up to speed every frame keeps to
     its straight line and all arrive together. While joints gain speed, the strong ones lead: the lines bend a little.
     It ends on arrival, when the error has not shrunk for ``patience`` seconds (a stall), or on contact with something
-    that ``clearance`` watches.
+    that ``clearance`` watches, which is asked at every third step and where it arrives.
 
     Args:
         joints: which may move; all by default.
@@ -104,18 +104,19 @@ def drive_to(
         t = i * dt
         servo.observe(q, t)
         linear, angular = servo.errors()
-        if linear.max() <= tolerance_m and angular.max() <= tolerance_rad:
+        arrived = linear.max() <= tolerance_m and angular.max() <= tolerance_rad
+        if clearance is not None and (arrived or i % 3 == 0):
+            hit = clearance.collision(q, margin=margin)
+            if hit is not None:
+                reason = f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
+                return _motion(MotionStatus.COLLISION, servo, times, path, reason)
+        if arrived:
             return _motion(MotionStatus.ARRIVED, servo, times, path, "")
         size = float(np.max(linear / tolerance_m + angular / tolerance_rad))
         if size < 0.98 * best:
             best, best_time = size, t
         elif t - best_time > patience:
             return _motion(MotionStatus.STALLED, servo, times, path, _stall_reason(robot, servo, q))
-        if clearance is not None and i % 3 == 0:
-            hit = clearance.collision(q, margin=margin)
-            if hit is not None:
-                reason = f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
-                return _motion(MotionStatus.COLLISION, servo, times, path, reason)
         # First without speed limits: how much too fast would that be?
         problem = servo.problem
         problem.limits_packed = boundless
@@ -133,10 +134,13 @@ def drive_to(
 def _excess(wanted: Array, gain: float, limits: JointLimits) -> float:
     """How many times too fast the wanted speeds are, for the speed limits and for braking in time.
 
-    What is left to go in a joint is about its wanted speed over the gain; from there it must be able to stop.
+    What is left to go in a joint is about its wanted speed over the gain; from there it must be able to stop, unless
+    it stops at once (no limit of acceleration).
     """
     speed = np.abs(wanted)
-    allowed = np.minimum(limits.speed, np.sqrt(2.0 * limits.acceleration * speed / gain))
+    brakes = np.isfinite(limits.acceleration)
+    in_time = np.sqrt(2.0 * np.where(brakes, limits.acceleration, 0.0) * speed / gain)
+    allowed = np.minimum(limits.speed, np.where(brakes, in_time, np.inf))
     return max(1.0, float(np.max(speed / np.maximum(allowed, 1e-12))))
 
 

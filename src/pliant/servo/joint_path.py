@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import OptionError, Problem
 from pliant.servo.limits import JointLimits
 
 __all__ = ["plan_joint_path", "time_path"]
@@ -63,6 +64,9 @@ def time_path(corners: Array, limits: JointLimits, *, dt: float = 0.01) -> tuple
 
     All joints of a segment share one trapezoidal profile s(t): ramp up with min a_i / d_i, at most min v_i / d_i,
     ramp down.
+
+    Raises:
+        OptionError: none of the joints that move has a limit: nothing says how long it takes.
     """
     times, path = [np.zeros(1)], [corners[:1]]
     for a, b in pairwise(corners):
@@ -73,6 +77,9 @@ def time_path(corners: Array, limits: JointLimits, *, dt: float = 0.01) -> tuple
         v = float(np.min(limits.speed[moved] / way[moved]))
         acceleration = float(np.min(limits.acceleration[moved] / way[moved]))
         v = min(v, float(np.sqrt(acceleration)))  # a short way is over before full speed is reached
+        if np.isinf(v):
+            what = f"joints {np.flatnonzero(moved).tolist()} have neither a speed nor an acceleration limit"
+            raise OptionError("joint path", Problem("limits", what, "give velocities in the URDF"))
         ramp = 0.0 if np.isinf(acceleration) else v / acceleration
         duration = 1.0 / v + ramp
         t = np.linspace(0.0, duration, max(2, int(np.ceil(duration / dt)) + 1))[1:]

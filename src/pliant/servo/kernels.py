@@ -194,12 +194,12 @@ def linearise(
     V: Array,
     e: Array,
 ) -> int:
-    """Stacked Jacobian and command V = Udot + K e of all tasks, both in each task's basis.   (SPEC 5.1, 5.3)
+    """Stacked Jacobian, command V = Udot + K e and error e of all tasks, in each task's basis.   (SPEC 5.1, 5.3)
 
     Args:
         setpoints: k x 18, relative to each task's reference.
         gains: k x 3: linear and angular gain [1/s], 1 or 0 for the feed-forward.
-        e: k x 6, the pose error in world axes (out).
+        e: k x 6, the pose error (out).
 
     Returns:
         The first task whose command is not finite, or -1.
@@ -228,6 +228,10 @@ def linearise(
         for i in range(3):
             V[6 * k + i] = B[i] * twist[0] + B[3 + i] * twist[1] + B[6 + i] * twist[2]
             V[6 * k + 3 + i] = B[i] * twist[3] + B[3 + i] * twist[4] + B[6 + i] * twist[5]
+        for part in (0, 3):
+            x, y, z = e[k, part], e[k, part + 1], e[k, part + 2]
+            for i in range(3):
+                e[k, part + i] = B[i] * x + B[3 + i] * y + B[6 + i] * z
         if bad < 0 and not math.isfinite(twist[0] + twist[1] + twist[2] + twist[3] + twist[4] + twist[5]):
             bad = k
     return bad

@@ -157,10 +157,10 @@ class Waypoints:
 
 
 class PathFunction:
-    """Any function of time; its twist by central differences where it is not given.
+    """Any function of time; its twist by differences where it is not given.
 
     Args:
-        pose: T(t).
+        pose: T(t), asked from 0 to ``duration`` only.
         duration: [s].
         twist: (v, w)(t), in the axes of the pose.
     """
@@ -175,13 +175,16 @@ class PathFunction:
         self._pose, self._twist, self.duration = pose, twist, duration
 
     def at(self, t: float) -> tuple[pin.SE3, Array]:
-        T = self._pose(t)
+        s = min(max(t, 0.0), self.duration)
+        T = self._pose(s)
+        if s != t:
+            return T, np.zeros(6)
         if self._twist is not None:
             return T, np.asarray(self._twist(t), dtype=np.float64)
-        h = 1e-4
-        before, after = self._pose(t - h), self._pose(t + h)
-        v = (after.translation - before.translation) / (2.0 * h)
-        return T, np.concatenate([v, pin.log3(after.rotation @ before.rotation.T) / (2.0 * h)])
+        begin, end = max(t - 1e-4, 0.0), min(t + 1e-4, self.duration)
+        before, after = self._pose(begin), self._pose(end)
+        moved = np.concatenate([after.translation - before.translation, pin.log3(after.rotation @ before.rotation.T)])
+        return T, moved / (end - begin)
 
 
 class Eased:
@@ -206,7 +209,8 @@ class Eased:
 class Carried:
     """A path given in a moving frame (a conveyor, a camera, a turntable), seen from the world.   (SPEC 5.5)
 
-    The frame's own twist is added: v = v_F + w_F x (p - p_F) + R_F v', w = w_F + R_F w'.
+    The frame's own twist is added: v = v_F + w_F x (p - p_F) + R_F v', w = w_F + R_F w'. Where the path ends first, it
+    rests in the moving frame and is carried on.
 
     Args:
         path: in the moving frame.
@@ -215,7 +219,7 @@ class Carried:
 
     def __init__(self, path: Path, frame: Path) -> None:
         self._path, self._frame = path, frame
-        self.duration = min(path.duration, frame.duration) if math.isfinite(path.duration) else frame.duration
+        self.duration = min(path.duration, frame.duration)
 
     def at(self, t: float) -> tuple[pin.SE3, Array]:
         T_world_frame, V = self._frame.at(t)

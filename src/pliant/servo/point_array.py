@@ -165,6 +165,9 @@ def record_points(
     for name, value in (("every", every), ("duration", duration)):
         if not (math.isfinite(value) and value > 0.0):
             raise OptionError("points", Problem(name, f"{value}", "a finite number above zero"))
+    for name, tolerance in (("tolerance_m", tolerance_m), ("tolerance_rad", tolerance_rad)):
+        if tolerance is not None and not tolerance > 0.0:
+            raise OptionError("points", Problem(name, f"{tolerance}", "above zero, or None: no points are inserted"))
     for task, target in targets:
         if not isinstance(target, pin.SE3 | Hold):
             check_continuity(target, dt, duration=duration, where=f"path of '{task.link}'")
@@ -178,7 +181,8 @@ def record_points(
         tell(0.6 + 0.2 * i / len(times))
     recorded = len(times)
     deviations = [_between(stabiliser, times, q, i) for i in range(len(times) - 1)]
-    _refine(stabiliser, times, q, deviations, tolerance_m or math.inf, tolerance_rad or math.inf)
+    most_m, most_rad = (math.inf if most is None else most for most in (tolerance_m, tolerance_rad))
+    _refine(stabiliser, times, q, deviations, most_m, most_rad)
     tell(1.0)
     left = np.array([[e.max() for e in stabiliser.errors(qi, t)] for t, qi in zip(times, q, strict=True)])
     shortfall = _shortfall(robot, stabiliser, times, q, left, reach_m, reach_rad)

@@ -199,9 +199,8 @@ class Servo:
         """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left
         out.
         """
-        counts = self.jacobian.arrays.row_weights.reshape(-1, 6) != 0.0
-        linear = np.linalg.norm(self.error[:, :3], axis=1) * counts[:, :3].any(axis=1)
-        return linear, np.linalg.norm(self.error[:, 3:], axis=1) * counts[:, 3:].any(axis=1)
+        counted = self.error * (self.jacobian.arrays.row_weights.reshape(-1, 6) != 0.0)
+        return np.linalg.norm(counted[:, :3], axis=1), np.linalg.norm(counted[:, 3:], axis=1)
 
 
 class SplitServo:

@@ -142,8 +142,8 @@ def stop_server(server: Any) -> None:
 
 def server_address(server: Any) -> str:
     """What to type into a browser."""
-    host = server.get_host()
-    return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{server.get_port()}"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.get_host(), server.get_host())
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.get_port()}"
 
 
 def wait_for_interrupt() -> None:
@@ -198,6 +198,6 @@ def _only_own_pages(host: str) -> Iterator[None]:
 def _free_port(host: str) -> int:
     import socket
 
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -159,8 +159,8 @@ class HandPage:
             origin = gui.add_vector3("Origin [mm]", _scaled(palm.origin, 1e3), step=1.0)
             looks = gui.add_vector3("Looks along", palm.approach, step=0.05)
             closing = gui.add_vector3("Closing", palm.closing, step=0.05)
-            self._palm_fields = [(handle, handle.value) for handle in (origin, looks, closing)]
-            for handle, _ in self._palm_fields:
+            self._palm_fields = (origin, looks, closing)
+            for handle in self._palm_fields:
                 handle.on_update(self._change_palm)
         with gui.add_folder("Fingers and pads"):
             for i, finger in enumerate(hand.fingers):
@@ -218,11 +218,12 @@ class HandPage:
             self._apply_palm()
 
     def _apply_palm(self) -> None:
-        """The palm as its fields say, where they no longer say what was shown first (which is rounded)."""
-        origin, looks, closing = (tuple(handle.value) for handle, _ in self._palm_fields)
-        fields = {"origin": _scaled(origin, 1e-3), "approach": looks, "closing": closing}
-        if any(tuple(handle.value) != tuple(shown) for handle, shown in self._palm_fields):
-            palm = Palm.model_validate(self.description.palm.model_dump() | fields)
+        """The palm as its fields say, where they do not say what it is already (the origin rounded)."""
+        palm = self.description.palm
+        origin, looks, closing = (tuple(handle.value) for handle in self._palm_fields)
+        if (origin, looks, closing) != (_scaled(palm.origin, 1e3), palm.approach, palm.closing):
+            fields = {"origin": _scaled(origin, 1e-3), "approach": looks, "closing": closing}
+            palm = Palm.model_validate(palm.model_dump() | fields)
             self.description = self.description.model_copy(update={"palm": palm})
             self._draw_palm()
 

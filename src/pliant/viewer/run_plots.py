@@ -37,7 +37,8 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
             Line("", t, log["force_planned"][:, i], "dashed", i),
         ]
     joints, torques = [], []
-    moved = np.nanmax(log["q_measured"], axis=0) - np.nanmin(log["q_measured"], axis=0) if len(log) else np.zeros(0)
+    q = log["q_measured"]
+    moved = np.nan_to_num(np.fmax.reduce(q, axis=0) - np.fmin.reduce(q, axis=0)) if len(log) else np.zeros(0)
     for k, j in enumerate(np.argsort(-moved)[:largest_joints]):
         joints += [
             Line(log.joints[j], t, log["q_measured"][:, j], colour=k),

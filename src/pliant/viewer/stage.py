@@ -262,6 +262,8 @@ class Stage:
 
     def _show_liquid(self, moment: Moment | None, T_world_object: pin.SE3) -> None:
         face = liquid_at(self.task.body, self.timeline, moment, T_world_object)
+        if self._liquid is not None:
+            self._liquid.visible = face is not None
         if face is not None:
             self._liquid = self.scene.add_mesh_simple(
                 "/liquid", face.vertices, face.faces, color=_bytes(LIQUID), opacity=0.75, side="double"

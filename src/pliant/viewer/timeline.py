@@ -87,7 +87,7 @@ class Timeline:
         time = float(np.clip(time, 0.0, self.duration))
         state, share, shape = self._held(time)
         return Moment(
-            time, self.phase(time), self.trajectory.at(time), self._object(time, state, shape), state, share, shape
+            time, self.phase(time), self.trajectory.at(time), self.trajectory.object_at(time), state, share, shape
         )
 
     def phase(self, time: float) -> Phase:
@@ -118,17 +118,3 @@ class Timeline:
             return states[0], 1.0, (0, 0, 0.0)
         part = float((time - times[late - 1]) / max(times[late] - times[late - 1], 1e-12))
         return states[late if part >= 0.5 else late - 1], 1.0, (late - 1, late, part)
-
-    def _object(self, time: float, state: HeldState | None, shape: tuple[int, int, float] | None) -> pin.SE3:
-        """The object's pose, as the trajectory has it."""
-        poses, times = self.trajectory.object_poses, self.trajectory.times
-        i = int(np.clip(np.searchsorted(times, time) - 1, 0, len(times) - 2)) if len(times) > 1 else 0
-        j = min(i + 1, len(times) - 1)
-        part = float(np.clip((time - times[i]) / max(times[j] - times[i], 1e-12), 0.0, 1.0))
-        return pin.SE3.Interpolate(_pose(poses[i]), _pose(poses[j]), part)
-
-
-def _pose(row: Floats) -> pin.SE3:
-    """Position and quaternion w x y z as a transform."""
-    x, y, z, w, i, j, k = row
-    return pin.SE3(pin.Quaternion(w, i, j, k).normalized().matrix(), np.array([x, y, z]))

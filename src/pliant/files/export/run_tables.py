@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from pliant.control import RunLog
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
 from pliant.files.export.tables import table_bytes
+from pliant.files.run_file import plain
 
 __all__ = ["write_run_csv", "write_run_json"]
 
@@ -53,21 +53,10 @@ def write_run_json(log: RunLog, path: Path) -> tuple[Path, ...]:
             {"time": event.time, "phase": str(event.phase), "kind": event.kind, "text": event.text}
             for event in log.events
         ],
-        "facts": _plain(log.facts),
+        "facts": plain(log.facts),
     }
     write_bytes(path, json.dumps(fields, ensure_ascii=False, allow_nan=False).encode(), error=PlanError)
     return (path,)
-
-
-def _plain(value: Any) -> Any:
-    """In JSON's own types: what is not finite is null, what is not known is its text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int) else str(value)
 
 
 def _cell(value: Any) -> Any:

@@ -81,11 +81,13 @@ def _harmless(assembly: Assembly) -> Iterator[str]:
     solid = [link.name for link in robot.urdf.links if link.collisions]
     piece = {name: robot.model.frames[robot.frame_id(name)].parentJoint for name in solid}
     parents = robot.model.parents
-    for first, second in combinations(solid, 2):
+    pairs = list(combinations(solid, 2))
+    meeting = set(Clearance(robot, links=(), pairs=pairs).collisions(assembly.q_home))
+    for first, second in pairs:
         a, b = piece[first], piece[second]
         if a == b or parents[a] == b or parents[b] == a:
             reason = "Adjacent"
-        elif Clearance(robot, links=(), pairs=[(first, second)]).collision(assembly.q_home) is not None:
+        elif (first, second) in meeting:
             reason = "Default"  # MoveIt's word for links that meet in the rest position
         else:
             continue

@@ -9,10 +9,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.planner import Phase, Plan, PlannedContact, PlannedGrasp, Trajectory
+from pliant.planner import Phase, Plan, PlannedContact, PlannedGrasp
 from pliant.robot import Robot
 
-__all__ = ["Instant", "contact_names", "instants", "object_pose", "to_ns"]
+__all__ = ["Instant", "contact_names", "instants", "to_ns"]
 
 Floats = NDArray[np.float64]
 
@@ -59,18 +59,9 @@ def instants(plan: Plan, grasp: PlannedGrasp, rate: float) -> Iterator[Instant]:
             q,
             robot.full(q),
             robot.fold @ slopes[after],
-            object_pose(path, time),
+            path.object_at(time),
             _joint_transforms(robot, q),
         )
-
-
-def object_pose(path: Trajectory, time: float) -> pin.SE3:
-    """The object's pose: position linear, orientation along the shortest rotation between two points."""
-    i = int(np.clip(np.searchsorted(path.times, time) - 1, 0, len(path.times) - 2))
-    share = float(np.clip((time - path.times[i]) / (path.times[i + 1] - path.times[i]), 0.0, 1.0))
-    a, b = (path.object_poses[k] for k in (i, i + 1))
-    start, end = (pin.Quaternion(*(p[3:] / np.linalg.norm(p[3:]))) for p in (a, b))
-    return pin.SE3(start.slerp(share, end).matrix(), a[:3] + share * (b[:3] - a[:3]))
 
 
 def contact_names(contacts: tuple[PlannedContact, ...]) -> list[str]:

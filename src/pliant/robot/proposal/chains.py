@@ -17,6 +17,8 @@ __all__ = ["Chain", "HandTree", "find_chains"]
 
 Floats = NDArray[np.float64]
 MOST_WRIST_JOINTS = 3
+MOST_FINGERS = 10
+"""Which way each closes is tried in all combinations; what has more legs than this is no hand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,8 @@ def find_chains(robot: Robot) -> HandTree:
     kept, dropped = _without_rods(robot, chains)
     if len(kept) < 2:
         raise RobotError(urdf.source, Problem("", f"{len(kept)} finger found", "a hand has two or more"))
+    if len(kept) > MOST_FINGERS:
+        raise RobotError(urdf.source, Problem("", f"{len(kept)} fingers found", f"a hand has at most {MOST_FINGERS}"))
     palm = tuple(tree.links_of(body))
     shaped = [name for name in palm if name in shapes]
     palm_link = max(shaped, key=lambda name: float(np.prod(shapes[name].extents)), default=palm[0])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from pliant.documents import make_folder
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
-from pliant.robot.description import Finger, HandDescription, Pad, Preshape
-from pliant.robot.modules import Hand, read_hand
+from pliant.robot.description import Finger, HandDescription, Pad, Preshape, Vector3
+from pliant.robot.modules import Hand, parse_hand
 from pliant.robot.proposal.propose import Guess, Proposal
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
@@ -34,20 +37,21 @@ def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
 
 
 def save_corrected(
-    hand: HandDescription, path: Path, *, before: HandDescription, guesses: Sequence[Guess] = ()
+    hand: HandDescription,
+    path: Path,
+    *,
+    before: HandDescription,
+    guesses: Sequence[Guess] = (),
+    package_dirs: Iterable[str | Path] = (),
 ) -> Hand:
-    """Write a corrected description in place of the old one, if it can be read again; the hand that was read.
+    """Write a corrected description in place of the old one, if it can be read again; the hand that will be read.
 
     Guesses about what was corrected are guesses no more and go; the others stay as comments.
     """
     left = [guess for guess in guesses if _part(hand, guess.about) == _part(before, guess.about)]
-    new = path.with_name(f".{path.name}.new")
-    try:
-        new.write_text(description_text(hand, left), encoding="utf-8")
-        read = read_hand(new)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    text = description_text(hand, left)
+    read = parse_hand(text, path=path, package_dirs=package_dirs)
+    write_bytes(path, text.encode(), error=OptionError)
     return read
 
 
@@ -61,12 +65,12 @@ def proposal_text(proposal: Proposal) -> str:
 
 
 def description_text(hand: HandDescription, guesses: Sequence[Guess] = ()) -> str:
-    """A hand's description as YAML, with guesses as comments."""
+    """A hand's description as YAML, guesses as comments; read again it is the same (directions of pads to 1e-9)."""
     lines = [
         "# SI units: m, rad, N, Pa.",
         "kind: hand",
         "version: 1",
-        f"name: {hand.name}",
+        f"name: {_word(hand.name)}",
         f"title: {_quoted(hand.title)}",
         f"urdf: {_quoted(hand.urdf)}",
         *_comments(guesses, "mount"),
@@ -76,7 +80,7 @@ def description_text(hand: HandDescription, guesses: Sequence[Guess] = ()) -> st
     lines += _comments(guesses, "wrist") + _comments(guesses, "palm")
     lines += [
         f"palm: {{link: {_quoted(palm.link)}, origin: {_list(palm.origin)}, approach: {_list(palm.approach)}, "
-        f"closing: {_list(palm.closing)}, height: {palm.height:g}, length: {palm.length:g}}}"
+        f"closing: {_list(palm.closing)}, height: {_number(palm.height)}, length: {_number(palm.length)}}}"
     ]
     lines += [
         *_comments(guesses, "fingers"),
@@ -131,9 +135,24 @@ def _finger(guesses: Guesses, finger: Finger) -> list[str]:
 
 def _pad(pad: Pad) -> str:
     region = "" if pad.region is None else f", region: [{_list(pad.region[0])}, {_list(pad.region[1])}]"
-    facing = [round(v, 3) + 0.0 for v in pad.facing]
-    soft = "" if pad.young is None else f"young: {pad.young:.1e}, poisson: {pad.poisson:g}, "
-    return f"      - {{link: {_quoted(pad.link)}, facing: {_list(facing)}{region}, {soft}max_force: {pad.max_force:g}}}"
+    young = "" if pad.young is None else f"young: {_exponential(pad.young)}, "
+    # That of a rigid pad counts for nothing; it is only written where somebody has given one.
+    poisson = f"poisson: {_number(pad.poisson)}, " if pad.young is not None or "poisson" in pad.model_fields_set else ""
+    return (
+        f"      - {{link: {_quoted(pad.link)}, facing: {_list(_direction(pad.facing))}{region}, "
+        f"{young}{poisson}max_force: {_number(pad.max_force)}}}"
+    )
+
+
+def _direction(facing: Vector3) -> Vector3:
+    """In three digits if that is the direction, as a person would write it; else in nine."""
+    largest = max(map(abs, facing))
+    for scale in (1.0, largest):
+        x, y, z = (round(value / scale, 3) + 0.0 for value in facing)
+        if np.linalg.norm(np.subtract(np.array([x, y, z]) / np.linalg.norm([x, y, z]), facing)) < 1e-9:
+            return x, y, z
+    x, y, z = (round(value, 9) + 0.0 for value in facing)
+    return x, y, z
 
 
 def _preshape(guesses: Guesses, preshape: Preshape) -> list[str]:
@@ -142,9 +161,10 @@ def _preshape(guesses: Guesses, preshape: Preshape) -> list[str]:
 
     return [
         *_comments(guesses, f"preshapes.{preshape.name}", 2),
-        f"  - name: {preshape.name}",
+        f"  - name: {_word(preshape.name)}",
         f"    open: {values(preshape.open)}",
         f"    closed: {values(preshape.closed)}",
+        *([f"    fingers: [{', '.join(map(_quoted, preshape.fingers))}]"] if preshape.fingers is not None else []),
     ]
 
 
@@ -157,12 +177,27 @@ def _comment(guess: Guess) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    # What JSON quotes YAML reads, line breaks and all.
+    return json.dumps(text, ensure_ascii=False)
 
 
-def _list(values: object) -> str:
-    assert isinstance(values, tuple | list)
-    return "[" + ", ".join(f"{value:g}" for value in values) + "]"
+def _word(text: str) -> str:
+    """A plain word as it is, if YAML takes it for text; anything else in quotes."""
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text) and text.lower() not in ("true", "false", "null")
+    return text if plain else _quoted(text)
+
+
+def _number(value: float) -> str:
+    """Short where that is the very number."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+
+
+def _exponential(value: float) -> str:
+    return f"{value:.1e}" if float(f"{value:.1e}") == value else repr(value)
+
+
+def _list(values: Vector3) -> str:
+    return "[" + ", ".join(map(_number, values)) + "]"
 
 
 def _with_meshes_in(urdf: Urdf, folder: Path) -> Urdf:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import OptionError, Problem
 from pliant.servo.solvers.pinv import solve_levels
 from pliant.servo.solvers.problem import VelocityAnswer, VelocityProblem, residual_of
 
@@ -25,6 +26,10 @@ class ExclusionSolver:
     threshold: float = 0.02
     name: str = "exclusion"
     keeps_priorities: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.threshold > 0.0:
+            raise OptionError("exclusion", Problem("threshold", f"{self.threshold}", "above zero"))
 
     def solve(self, problem: VelocityProblem) -> VelocityAnswer:
         free = problem.free.copy()

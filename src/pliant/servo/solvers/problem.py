@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pliant.servo.limits import JointLimits
 
-__all__ = ["CoordinateSolver", "VelocityAnswer", "VelocityProblem"]
+__all__ = ["CoordinateSolver", "VelocityAnswer", "VelocityProblem", "residual_of"]
 
 Array = NDArray[np.float64]
 
