@@ -53,7 +53,7 @@ def test_a_contact_that_runs_over_its_pad_began_where_friction_gave_way(seed: in
 
 @pytest.mark.parametrize("edge", [0.001, 0.004, 0.02])
 def test_a_face_larger_than_its_pad_slips_unseen_and_is_dated_back_when_its_edge_has_come_by(edge: float) -> None:
-    frames, slides, forces, start = loosened(np.random.default_rng(0), edge=edge)
+    frames, slides, forces, _ = loosened(np.random.default_rng(0), edge=edge)
     found = first_seen(frames, slides, forces)
     assert found is not None
     _, seen = found

@@ -29,6 +29,7 @@ REMEDIES = {
     "object leaves its path": "ask for less, or allow the arm to help (by: both)",
     "arm cannot lift so high": "lift less, or move the object nearer to the middle of the arm's reach",
     "no free way to the object": "fewer obstacles, or another start of the arm",
+    "the squeeze turns the object into something": "try more hypotheses: the fingers do not oppose each other well",
     "the object hits something": "lift higher before the move, or leave more room",
 }
 

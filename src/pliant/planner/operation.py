@@ -19,7 +19,7 @@ from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGras
 from pliant.planner.setting import Setting
 from pliant.servo import JointLimits, time_path
 
-__all__ = ["complete"]
+__all__ = ["complete", "pressed_into"]
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,8 @@ SQUEEZING = 0.5
 """Shortest time of the squeeze [s]: forces are felt with a delay."""
 WORTH_RISING = 5e-4
 """An object that is not to be lifted, but sags by more than this between the pads, is brought back to its place [m]."""
+CLEAR_OF_SUPPORT = 1.9e-3
+"""Lifted by this much it touches nothing any more [m]; a squeeze that turns it presses it into what it lies on."""
 POINTS = 16
 """Trajectory points of a straight finger motion."""
 
@@ -61,6 +63,8 @@ def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
     lifted = Step(up * grasp.T_world_palm, lift[-1], _moved(grasp.held, lift[-1], up))
     if (hit := _object_hits(setting, lifted.held.state.T_world_object)) is not None:
         return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
+    if (hit := pressed_into(setting, grasp.held.state.T_world_object)) is not None:
+        return no(Stage.MANIPULATION, Failure("the squeeze turns the object into something", 0.0, "m", hit))
     steps = manipulate(setting, grasp, lifted)
     if isinstance(steps, tuple):
         return no(*steps)
@@ -227,6 +231,15 @@ def _moved(held: Held, q: Floats, T: pin.SE3) -> Held:
         centre_at_rest=held.centre_at_rest + shift,
         level=None if held.level is None else held.level + float(shift[2]),
     )
+
+
+def pressed_into(setting: Setting, T_world_object: pin.SE3) -> str | None:
+    """What an object, squeezed to this pose and just lifted, still overlaps; None if nothing or if it is not lifted."""
+    if setting.task.wish.lift <= CLEAR_OF_SUPPORT:
+        return None
+    off = pin.SE3(T_world_object)
+    off.translation[2] = setting.task.T_world_object.translation[2] + CLEAR_OF_SUPPORT
+    return _object_hits(setting, off)
 
 
 def _object_hits(setting: Setting, T_world_object: pin.SE3) -> str | None:
