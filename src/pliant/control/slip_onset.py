@@ -18,11 +18,14 @@ __all__ = ["SlipSeen", "forces_at", "see_slip"]
 Floats = NDArray[np.float64]
 
 GRAVITY = 9.81
-RECENT, BEFORE = 0.16, 0.4  # a slip is told within this time, against what was seen for so long before [s]
-LEAST_BEFORE = 4  # frames of it
-GONE, SIGMAS = 0.0012, 5.0  # all centres of pressure have moved by so much, and by so many times their noise [m]
+RECENT, BEFORE = 0.13, 0.3  # a slip is told by the mean of this time against that of so long before [s]
+LEAST_RECENT, LEAST_BEFORE = 3, 4  # frames of each
+GONE, SIGMAS = 0.001, 5.0  # all centres of pressure have moved by so much, and by so many times their noise [m]
 BEGUN = 2.5  # times the noise of their mean: where the run began
-BROKEN = 0.6  # two frames in a row below this part of what they have been loosened to are no loosening
+BROKEN, BREAKING = (
+    0.7,
+    0.8,
+)  # of the force that it has been loosened to: mean of a contact that broke away; its first frame
 FALLEN = 0.004  # way of an object whose contact breaks away; after 1 to 30 mm an edge has come by [m]
 LEAST_RATE = 0.2  # of the loosening [1/s]
 NEAR = (-0.2, 0.04)  # frames around the beginning that tell its forces [s]
@@ -53,21 +56,23 @@ def see_slip(times: Floats, slides: Floats, forces: Floats) -> SlipSeen | None:
     recent = int(np.searchsorted(times, now - RECENT))
     first = int(np.searchsorted(times, now - RECENT - BEFORE))
     sat = slice(first, recent)
-    if recent - first < LEAST_BEFORE or len(times) - recent < 2 or not np.isfinite(slides[sat]).all():
+    enough = recent - first >= LEAST_BEFORE and len(times) - recent >= LEAST_RECENT
+    if not enough or not np.isfinite(slides[sat]).all():
         return None
     rate = max(-float(np.polyfit(times[sat], np.log(np.maximum(forces[sat].mean(axis=1), 1e-6)), 1)[0]), LEAST_RATE)
-    loosened = np.exp(-rate * (times[-2:] - times[sat].mean()))[:, None] * forces[sat].mean(axis=0)
-    if (forces[-2:] < BROKEN * loosened).all(axis=0).any():
-        return SlipSeen(float(times[-2]) - _fall_time(FALLEN, rate), True)
-    seat = slides[sat].mean(axis=0)
-    moved = slides[recent:] - seat
+    held = forces[recent:] / (np.exp(-rate * (times[recent:] - times[sat].mean()))[:, None] * forces[sat].mean(axis=0))
+    if (held.mean(axis=0) < BROKEN).any():
+        broke = recent + int(np.argmax((held < BREAKING).any(axis=1)))
+        return SlipSeen(float(times[broke]) - _fall_time(FALLEN, rate), True)
+    moved = slides[recent:] - slides[sat].mean(axis=0)
     noise = np.maximum(slides[sat].std(axis=0), 1e-5)
-    if not (moved[-2:] > np.maximum(GONE, SIGMAS * noise)).all():
+    certain = SIGMAS * noise / np.sqrt(len(moved))
+    if not (moved.mean(axis=0) > np.maximum(GONE, certain)).all():
         return None
     together = moved.mean(axis=1)
     still = np.flatnonzero(together <= BEGUN * float(np.linalg.norm(noise)) / len(noise))
-    run = int(still[-1]) + 1 if len(still) else 0
-    return SlipSeen(float(times[recent + run]) - _fall_time(float(together[run]), rate), False)
+    run = min(int(still[-1]) + 1 if len(still) else 0, len(together) - 1)
+    return SlipSeen(float(times[recent + run]) - _fall_time(max(float(together[run]), 0.0), rate), False)
 
 
 def forces_at(times: Floats, forces: Floats, when: float) -> Floats:

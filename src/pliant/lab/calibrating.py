@@ -15,7 +15,7 @@ __all__ = ["CALIBRATION_SETTINGS", "calibrate_in_lab"]
 
 # Friction must not creep while the grip is loosened; nodes are many only where the pads press.
 CALIBRATION_SETTINGS = TrialSettings(
-    from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=300)
+    from_pregrasp=True, period=0.012, lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=400)
 )
 # Contacts give way under a force whatever the object is made of; beside a stiff one that counts. At the usual 0.01 a
 # ball of 0.3 MPa is as stiff as it should be, one of 1.6 MPa only 0.75 to 0.91 times.

@@ -23,9 +23,9 @@ __all__ = ["graded_tetrahedra"]
 
 Floats = NDArray[np.float64]
 
-FINE = 0.065  # spacing at the places over the body's width between them
+FINE = 0.045  # spacing at the places over the body's width between them
 COARSE = 0.22  # .. and far away, to begin with
-REACH = 0.17  # how far around a place the nodes are as fine as that, over the width
+REACH = 0.11  # how far around a place the nodes are as fine as that, over the width
 GROWTH = 1.6  # spacing of one shell over the next finer one
 SHELL = 1.6  # thickness of a shell in its spacings
 APART = 0.75  # nodes of a coarser shell keep so far from finer ones, in their own spacings
@@ -35,7 +35,7 @@ TRIES = 14
 def graded_tetrahedra(mesh: Mesh, places: ArrayLike, *, nodes: int = 400) -> TetMesh:
     """Fill a closed mesh with tetrahedra that are small around places on its surface, with at most ``nodes`` nodes.
 
-    Around every place the nodes are a fifteenth of the body's width apart, out to a sixth of it; from there on they
+    Around every place the nodes are a twentieth of the body's width apart, out to a ninth of it; from there on they
     grow apart. Where that takes too many nodes, those far away are the first to go.
 
     Args:
