@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from pliant.contact import ContactStatus, PadSurface, PreparedObject, clearance, settle
+from pliant.contact import ContactRegion, ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.control.force_loop import ContactKinematics
 from pliant.errors import OptionError
 from pliant.grasp import ContactSet, balancing_friction
@@ -41,6 +41,9 @@ TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and 
 SCAN = 0.0002  # steps in which offsets of the touch are looked at first [m]
 SCANNED = 5  # as many steps of the squeeze do for that
 STRONG = 0.25  # steps with less than this part of the largest force are left out
+# Mean pressure over E*, up to which small strains describe a squeeze; a ball between plates has 0.424 sqrt(depth / R).
+# Steps beyond are left out where at least so many are within.
+SMALL_STRAIN, LEAST_SMALL = 0.08, 4
 MOST_SHIFTS, EVEN = 8, 2e-5  # of the object between the pads; depths that differ by less are equal [m]
 MOST_SCALINGS = 4  # of E for one offset, where covers are soft
 YOUNG_RANGE = 30.0  # times up or down from the start value
@@ -187,14 +190,20 @@ class _Model:
 
     def force(self, k: int, young: float, offset: float) -> float:
         """[N]; 0 where nothing touches."""
+        return float(sum(region.normal_force for region in self._regions(k, young, offset))) / len(self.samples.links)
+
+    def strain(self, k: int, young: float, offset: float) -> float:
+        """Mean pressure of the hardest pressed contact over E*."""
+        regions = self._regions(k, young, offset)
+        return max((r.normal_force / r.area for r in regions), default=0.0) * (self._one_minus / young + self._covers)
+
+    def _regions(self, k: int, young: float, offset: float) -> Sequence[ContactRegion]:
         Ts = [
             pin.SE3(T.rotation, T.translation + offset * (T.rotation @ n))
             for T, n in zip(self.poses[k], self.normals, strict=True)
         ]
         state = settle(replace(self.thing, young=young), self.pads, Ts, self.Ts_world_object[k])
-        if state.status is not ContactStatus.SETTLED:
-            return 0.0
-        return float(sum(region.normal_force for region in state.regions)) / len(self.samples.links)
+        return state.regions if state.status is ContactStatus.SETTLED else ()
 
     def fit(self, offset: float, young: float, some: Sequence[int]) -> tuple[float, float]:
         """Young's modulus that goes best with an offset, and how badly both go with what is known (1 is one sigma).
@@ -247,14 +256,49 @@ def fit_squeeze(
     """
     if len(samples.points) < 3:
         raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
-    # The lightest steps tell about single bumps of the surface rather than about the body.
-    means = [float(np.mean(point.forces)) for point in samples.points]
-    strong = [point for point, mean in zip(samples.points, means, strict=True) if mean >= STRONG * max(means)]
-    samples = replace(samples, points=tuple(strong if len(strong) >= 3 else samples.points[-3:]))
-    model = _Model(samples, assembly, body, T_world_object, thing, rigid_pads)
-    felt, count = model.felt, len(model.felt)
     start = body.material.young
-    # Flat faces have more than one minimum: offsets are looked at with a few steps, nearest first; then all steps count
+    steps = samples.points
+    model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, thing, rigid_pads)
+    young, offset = _best(model, start)
+    small = [k for k in range(len(model.felt)) if model.strain(k, young, offset) <= SMALL_STRAIN]
+    if len(small) < len(model.felt):
+        most = max((model.felt[k] for k in small), default=0.0)
+        steps = tuple(point for point in steps if float(np.mean(point.forces)) <= most)
+        if len(steps) >= LEAST_SMALL:
+            model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, thing, rigid_pads)
+            young, offset = _best(model, start)
+    felt, count = model.felt, len(model.felt)
+    told = np.array([model.force(k, young, offset) for k in range(count)])
+    planned = np.array([model.force(k, start, offset) for k in range(count)])
+    misfit = float(np.sqrt(np.mean((told / felt - 1.0) ** 2)))
+    k = float(np.exp(np.mean(np.log(felt[planned > 0] / planned[planned > 0])))) if (planned > 0).any() else np.nan
+    stiffness = _stiffness(model.samples, model, felt, planned_force)
+    friction = None if samples.slip is None else friction_at_slip(samples.slip)
+    notes = []
+    if misfit > 0.15:
+        notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
+    if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
+        notes.append("the fit ran into its bounds: do not trust it")
+    if friction is None:
+        notes.append(_without_slip(samples.held))
+    return Calibration(
+        k, stiffness, stiffness / planned_stiffness, young, friction, offset, misfit, count, tuple(notes)
+    )
+
+
+def _strong(steps: tuple[SqueezePoint, ...]) -> tuple[SqueezePoint, ...]:
+    """Without the lightest ones: they tell about single bumps of the surface rather than about the body."""
+    means = [float(np.mean(point.forces)) for point in steps]
+    strong = tuple(point for point, mean in zip(steps, means, strict=True) if mean >= STRONG * max(means))
+    return strong if len(strong) >= 3 else steps[-3:]
+
+
+def _best(model: _Model, start: float) -> tuple[float, float]:
+    """Young's modulus and offset of the touch that go best with what was felt.
+
+    Flat faces have more than one minimum: offsets are looked at with a few steps, nearest first; then all steps count.
+    """
+    count = len(model.felt)
     few = sorted({round(k) for k in np.linspace(0, count - 1, SCANNED)})
     least, near = np.inf, 0.0
     for i in range(2 * round(WIDEST / SCAN) + 1):
@@ -270,23 +314,7 @@ def fit_squeeze(
         options={"xatol": 1e-6, "maxiter": 15},
     )
     offset = float(best.x)
-    young = model.fit(offset, start, range(count))[0]
-    told = np.array([model.force(k, young, offset) for k in range(count)])
-    planned = np.array([model.force(k, start, offset) for k in range(count)])
-    misfit = float(np.sqrt(np.mean((told / felt - 1.0) ** 2)))
-    k = float(np.exp(np.mean(np.log(felt[planned > 0] / planned[planned > 0])))) if (planned > 0).any() else np.nan
-    stiffness = _stiffness(samples, model, felt, planned_force)
-    friction = None if samples.slip is None else friction_at_slip(samples.slip)
-    notes = []
-    if misfit > 0.15:
-        notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
-    if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
-        notes.append("the fit ran into its bounds: do not trust it")
-    if friction is None:
-        notes.append(_without_slip(samples.held))
-    return Calibration(
-        k, stiffness, stiffness / planned_stiffness, young, friction, offset, misfit, count, tuple(notes)
-    )
+    return model.fit(offset, start, range(count))[0], offset
 
 
 def _without_slip(held: SlipOnset | None) -> str:
