@@ -104,7 +104,9 @@ def verdicts(record: Record) -> Iterator[Row]:
     rows = record["rows"]
     mine = sorted(1e3 * row["planner_s"] for row in rows)[len(rows) // 2]
     theirs = sorted(row["lab_s"] for row in rows)[len(rows) // 2]
-    what = f"does this grasp hold? ({len(rows)} cases, {100 * record['equal']:.0f} % equal verdicts)"
+    joints, forces = (100 * record["equal"][how] for how in ("joints", "forces"))
+    equal = f"equal verdicts: {joints:.0f} % with planned joints, {forces:.0f} % with planned forces"
+    what = f"does this grasp hold? ({len(rows)} cases, {equal})"
     yield what, f"{mine:.0f} ms", f"{theirs:.1f} s", "the same grasp carried out in MuJoCo"
 
 
