@@ -29,7 +29,7 @@ from record import about, write
 
 from pliant.control import ControlOptions
 from pliant.files import load_plan
-from pliant.lab import Disturbance, LabOptions, TrialOutcome, TrialSettings, run_trial
+from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialOutcome, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.planner.holding import Failure
 from pliant.planner.setting import Setting
@@ -37,8 +37,9 @@ from pliant.planner.setting import Setting
 JOINTS = TrialSettings(
     from_pregrasp=True,
     period=0.012,
-    lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=200),
+    lab=CALIBRATION_SETTINGS.lab,  # the finest there is: planned contacts are tenths of a millimetre deep
     control=ControlOptions(force_loop=False),
+    fine=True,
 )
 FORCES = replace(JOINTS, control=ControlOptions(friction_reserve=1.0, load_reserve=1.0, slip_gain=0.0))
 
