@@ -9,6 +9,32 @@ from pathlib import Path
 
 import pytest
 
+LONGEST = (
+    "robustness/test_killed.py",
+    "viewer/test_viewer_tabs.py",
+    "cli/test_commands.py",
+    "planner/test_imported_hands.py",
+    "lab/test_calibration_in_lab.py",
+    "docs/test_walkthrough.py",
+    "contact/test_finite_bodies.py",
+    "contact/test_invariance.py",
+    "batch/test_ray.py",
+    "robot/test_hand_proposal.py",
+    "robustness/test_fuzz_documents.py",
+    "viewer/test_viewer_page.py",
+    "cli/test_plan_command.py",
+)
+"""Files of half a minute or more. They come first: begun at the end, one of them would run on alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    rank = {here / name: number for number, name in enumerate(LONGEST)}
+    gone = [str(path) for path in rank if not path.exists()]
+    if gone:
+        raise pytest.UsageError(f"tests/conftest.py: LONGEST names files that are not there: {', '.join(gone)}")
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
