@@ -1,4 +1,4 @@
-"""Where the inner loops are not compiled yet: one process of the search compiles them, the others wait and take them."""
+"""Where the inner loops are not compiled yet: one process of the search compiles them, the others wait for that."""
 
 from __future__ import annotations
 
