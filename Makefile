@@ -13,7 +13,7 @@ export OMP_NUM_THREADS := 1
 # compile its two thousand modules again, which takes twice as long as all else at its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test lint compiled bench clean
+.PHONY: help setup demo test lint compiled collected bench clean
 
 help:
 	@echo "make demo    set up and run the main job once"
@@ -58,10 +58,14 @@ $(VENV)/.ray: $(VENV)/.ready
 compiled: setup
 	$(BIN)/python tests/compile_loops.py
 
+# The same for the tests themselves, which pytest compiles in its own way; what is wrong with them their run will tell.
+collected: setup
+	@$(BIN)/pytest --collect-only -qq > /dev/null || true
+
 # A file's tests run in one process, so that what they share is made once; the longest files come first (tests/conftest.py).
 # Performance tests measure CPU time, so they run after the others, alone.
 test: $(VENV)/.ray
-	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled collected
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not performance"
 	$(BIN)/pytest -m performance $$(grep -rl --include='test_*.py' 'mark\.performance' tests)
 

@@ -13,7 +13,6 @@ LONGEST = (
     "robustness/test_killed.py",
     "viewer/test_viewer_tabs.py",
     "cli/test_commands.py",
-    "planner/test_imported_hands.py",
     "lab/test_calibration_in_lab.py",
     "docs/test_walkthrough.py",
     "contact/test_finite_bodies.py",

@@ -101,8 +101,9 @@ def test_objects_writes_a_mesh_that_check_accepts(tmp_path: Path, capsys: pytest
 def test_demo_plans_executes_and_reports(
     tmp_path: Path, coarse_lab: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from pliant import viewer
+    from pliant import lab, viewer
 
+    monkeypatch.setattr(lab, "TrialSettings", partial(lab.TrialSettings, from_pregrasp=True))
     monkeypatch.setattr(viewer, "save_stills", partial(viewer.save_stills, width=240, height=160))
     code = run(["demo", "--out", str(tmp_path / "demo"), "--hypotheses", "220", "--jobs", "1", "--no-view", "--json"])
     demo = json.loads(capsys.readouterr().out)
