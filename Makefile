@@ -9,8 +9,11 @@ WORKERS ?= 2
 # One thread for linear algebra in every process: more of them only wait for each other on matrices this small.
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
+# Python keeps what it compiled, whatever the shell says: the tests start some hundred processes, and each of them would
+# compile its two thousand modules again, which takes twice as long as all else at its start.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint compiled collected bench clean
 
 help:
 	@echo "make demo    set up and run the main job once"
@@ -51,10 +54,20 @@ $(VENV)/.ray: $(VENV)/.ready
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,ray]' && touch $@ \
 	  || echo "NO RAY: it could not be installed; the tests of the Ray engine will be skipped" >&2
 
+# Before the tests, and not in each of their processes: the inner loops, which takes a minute where they are new.
+compiled: setup
+	$(BIN)/python tests/compile_loops.py
+
+# The same for the tests themselves, which pytest compiles in its own way; what is wrong with them their run will tell.
+collected: setup
+	@$(BIN)/pytest --collect-only -qq > /dev/null || true
+
+# A file's tests run in one process, so that what they share is made once; the longest files come first (tests/conftest.py).
 # Performance tests measure CPU time, so they run after the others, alone.
-test: lint $(VENV)/.ray
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not performance"
-	$(BIN)/pytest -m performance
+test: $(VENV)/.ray
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled collected
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not performance"
+	$(BIN)/pytest -m performance $$(grep -rl --include='test_*.py' 'mark\.performance' tests)
 
 # The peers that the benchmarks compare with (CVXPY, MuJoCo, other servos) are installed only here.
 $(VENV)/.bench: $(VENV)/.ready

@@ -55,7 +55,7 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_one_run_answers_with_the_keys_of_the_contract_and_writes_its_files(
-    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plan_file: Path, tmp_path: Path, coarse_lab: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, plots = tmp_path / "ball.run", tmp_path / "plots"
     code = call(

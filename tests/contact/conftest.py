@@ -1,8 +1,6 @@
-"""Bodies that several contact tests share; prepared once per run, in a cache of the run's own."""
+"""Bodies that several contact tests share; prepared once per process."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 import trimesh
@@ -10,14 +8,6 @@ from contact_bodies import spread_ball
 
 from pliant.contact import PreparedObject
 from pliant.objects import Mesh
-
-
-@pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PLIANT_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def block(division: float | None) -> Mesh:
 
 
 def tube(sections: int) -> Mesh:
-    return of(trimesh.creation.annulus(0.014, 0.025, 0.05, sections=sections))
+    return of(trimesh.creation.annulus(0.014, 0.025, 0.03, sections=sections))
 
 
 # body: its mesh, the same body otherwise triangulated, finer; two places with outward normals

@@ -115,7 +115,7 @@ def _compare(expected: str, printed: str, where: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_pages_do_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_do_what_they_show(tmp_path: Path, coarse_lab: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setitem(os.environ, "COLUMNS", "100")

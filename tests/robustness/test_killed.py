@@ -21,10 +21,12 @@ import pytest
 import yaml
 from fuzzing import EXAMPLES, write_yaml
 
+from made_plans import made
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
-from pliant.files import load_calibration, load_plan, load_run
+from pliant.files import load_calibration, load_plan, load_run, save_plan
 from pliant.objects import cache
+from pliant.planner import Plan, PlanStatus
 
 TESTS = Path(__file__).resolve().parents[1]
 KILLS = max(8, EXAMPLES)
@@ -199,9 +201,16 @@ TASK: dict[str, Any] = {
         "limits": {"force": 20},
     },
     "task": {"lift": 0.0, "steps": 1},
-    "planner": {"faces": 20, "rolls": 4, "keep": 1, "hypotheses": 24},
+    "planner": {"faces": 20, "rolls": 4, "keep": 1, "hypotheses": 12},
 }
-PLIANT = [sys.executable, "-c", "from pliant.cli import main; main()"]
+PLIANT = "from pliant.cli import main; main()"
+COARSELY = f"""
+from functools import partial
+from pliant import lab
+options = lab.LabOptions(step=0.004, friction_stiffness=100.0, nodes=100)  # it is about files, not about forces
+lab.TrialSettings = partial(lab.TrialSettings, lab=options, period=0.012)
+{PLIANT}
+"""
 COMMANDS = {
     "plan": ["plan", "t.yaml", "--jobs", "1"],
     "run": ["run", "sound.plan", "--out", "a.run", "--from-pregrasp"],
@@ -229,10 +238,15 @@ def test_a_killed_command_can_be_started_again(name: str, tmp_path: Path) -> Non
     folder, environment = tmp_path / "work", os.environ | {"PLIANT_CACHE": str(tmp_path / "cache")}
     folder.mkdir()
     write_yaml(folder / "t.yaml", TASK)
-    if name in ("run", "calibrate"):
-        made = [*PLIANT, "plan", "t.yaml", "--jobs", "1", "--out", "sound.plan"]
-        assert subprocess.run(made, cwd=folder, env=environment, timeout=250, capture_output=True).returncode == 0
-    command = [*PLIANT, *COMMANDS[name]]
+    program = [sys.executable, "-c", COARSELY if name == "run" else PLIANT]
+    if name == "run":
+        ball = made("ball", hand="parallel_gripper", young=1.5e5)
+        sound = Plan(ball.task, PlanStatus.FOUND, (ball.grasp,), (ball.grasp.hypothesis,), ())
+        save_plan(sound, folder / "sound.plan")
+    elif name == "calibrate":
+        search = [*program, "plan", "t.yaml", "--jobs", "1", "--out", "sound.plan"]
+        assert subprocess.run(search, cwd=folder, env=environment, timeout=250, capture_output=True).returncode == 0
+    command = [*program, *COMMANDS[name]]
     began = time.monotonic()
     first = subprocess.run(command, cwd=folder, env=environment, timeout=250, capture_output=True, text=True)
     took = time.monotonic() - began

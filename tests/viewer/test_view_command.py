@@ -23,16 +23,22 @@ from pliant.viewer.app import server_address
 @pytest.mark.slow
 def test_view_serves_this_machine_until_interrupted(plan: Plan, tmp_path: Path) -> None:
     save_plan(plan, tmp_path / "ring.plan")
-    code = "from pliant.cli import main; main()"
+    # As in a terminal, also where these tests run in a shell's background, whose programs do not hear Ctrl-C.
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{hears}\nfrom pliant.cli import main; main()"
     command = [sys.executable, "-c", code, "view", "ring.plan", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[0]
-        assert address.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(address, timeout=30) as page:
-            assert b"<html" in page.read(2000).lower()
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[0]
+            assert address.startswith("http://127.0.0.1:")
+            with urllib.request.urlopen(address, timeout=30) as page:
+                assert b"<html" in page.read(2000).lower()
+            process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+        except BaseException:
+            process.kill()  # nothing else would end it, nor this test
+            raise
     assert process.returncode == 0
     assert rest == ""
     assert os.listdir(tmp_path) == ["ring.plan"]  # noqa: PTH208
