@@ -43,7 +43,7 @@ def main() -> None:
     for loop in (False, True):
         settings = TrialSettings(
             control=ControlOptions(force_loop=loop, friction_reserve=1.0, load_reserve=1.0),
-            lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=500),
+            lab=LabOptions(step=0.004, friction_stiffness=100.0, yielding=0.003, nodes=500),
             period=0.012,
             from_pregrasp=True,
             fine=True,
