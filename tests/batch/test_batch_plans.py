@@ -18,8 +18,9 @@ from pliant.batch.planning import COLUMNS, plan_rows
 from pliant.batch.questions import plan_items, question_task
 from pliant.batch.store import Store, write_rows
 from pliant.cli import run_command as run
+from pliant.control import Calibration
 from pliant.errors import InputError, OptionError
-from pliant.files import load_plan
+from pliant.files import load_plan, save_calibration
 from pliant.objects import make_shape, write_mesh
 from pliant.planner import PlanStatus
 
@@ -77,6 +78,30 @@ def test_the_name_of_an_item_follows_contents_not_places(folder):
     (folder / "lift.yaml").write_text(TASK.replace("0.8}", "0.7}"))
     others.append(plan_items([folder / "lift.yaml"], objects=pattern)[0].name)
     assert len({first.name, *others}) == 3
+
+
+def test_an_item_is_new_when_a_file_that_its_task_names_has_changed(folder):
+    own = TASK.replace("shape: {box: {size: [0.04, 0.03, 0.05]}}", "mesh: meshes/ball.stl")
+    (folder / "lift.yaml").write_text(own.replace("scene:", "scene:\n  - {mesh: meshes/tall.stl}"))
+    names = [plan_items([folder / "lift.yaml"])[0].name]
+    assert plan_items([folder / "lift.yaml"])[0].name == names[0]
+    for thing, name in (("ball", "sphere"), ("tall", "box")):
+        write_mesh(make_shape(name, edge=0.012), folder / "meshes" / f"{thing}.stl")
+        names.append(plan_items([folder / "lift.yaml"])[0].name)
+    assert len(set(names)) == 3
+
+
+def test_a_calibration_beside_the_task_holds_for_a_batch_too_and_makes_its_items_new(folder):
+    (before,) = plan_items([folder / "lift.yaml"])
+    found = Calibration(1.0, 1000.0, 1.0, 3.0e5, 0.55, 0.0, 0.02, 5)
+    save_calibration(found, folder / "lift.calibration.yaml", young=5.0e5, friction=0.8)
+    (after,) = plan_items([folder / "lift.yaml"])
+    assert after.name != before.name
+    (other,) = plan_items([folder / "lift.yaml"], objects=[str(folder / "meshes" / "ball.stl")])
+    for item in (after, other):  # material is the task's, whatever the object
+        task = question_task(item.arguments)
+        assert (task.body.material.young, task.body.material.friction) == (3.0e5, 0.55)
+        assert any("lift.calibration.yaml" in note for note in task.notes)
 
 
 def test_broken_questions_are_told_before_anything_runs(folder):
