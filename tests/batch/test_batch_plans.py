@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from made_plans import ball_plan
-from pliant.batch import find_work
+from pliant.batch import Limits, RayEngine, find_work
 from pliant.batch.planning import COLUMNS, plan_rows
 from pliant.batch.questions import plan_items, question_task
 from pliant.batch.store import Store, write_rows
@@ -116,6 +117,18 @@ def test_broken_questions_are_told_before_anything_runs(folder):
     (folder / "lift.yaml").write_text(TASK.replace("lift: 0.03", "lift: up"))
     with pytest.raises(InputError, match="lift"):
         plan_items([folder / "lift.yaml"])
+
+
+def test_a_ray_that_does_not_start_is_told_with_what_to_do(folder, monkeypatch):
+    def init(**options):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(
+        "pliant.batch.ray_engine._ray", lambda: SimpleNamespace(is_initialized=lambda: False, init=init)
+    )
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(OptionError, match=r"timed out during startup.*less busy"):
+        RayEngine().open("plan", folder, Limits())
 
 
 def test_rows_say_of_every_hypothesis_what_the_plan_says(tmp_path):
