@@ -49,6 +49,23 @@ def test_broken_questions_are_refused_before_anything_moves(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["run", "ball.plan"],
+        ["calibrate", "ball.yaml"],
+        ["plan", "ball.yaml"],
+        ["batch", "--task", "ball.yaml", "--out", "out"],
+        ["ik", "arm.urdf", "--frame", "tool0", "--samples", "2"],
+    ],
+)
+def test_a_seed_below_zero_is_refused_before_anything_is_read(
+    question: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*question, "--seed", "-1") == 2
+    assert "'--seed'" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "no.plan").write_text("hello")
     assert call("run", tmp_path / "no.plan") == 2

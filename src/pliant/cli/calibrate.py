@@ -34,7 +34,7 @@ def calibrate(
     from_pregrasp: Annotated[
         bool, typer.Option("--from-pregrasp", help="On a driver: the open hand stands at the object already.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Squeeze the object in steps, lift it a little, let it slip: k, D, Young's modulus and friction.

@@ -34,7 +34,7 @@ def run(
         typer.Option(help="noise=counts, dropout=probability, delay=seconds, warmth=-1..1, joints=rad."),
     ] = None,
     series: Annotated[int, typer.Option(help="So many runs in worlds drawn at random.", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Processes of a series.", min=1)] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the run log (.run) here; not of a series.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Write plots, pad images and pictures into this folder.")] = None,
