@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -13,13 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from made_plans import ball_plan
-from pliant.batch import find_work
+from pliant.batch import Limits, RayEngine, find_work
 from pliant.batch.planning import COLUMNS, plan_rows
 from pliant.batch.questions import plan_items, question_task
 from pliant.batch.store import Store, write_rows
 from pliant.cli import run_command as run
+from pliant.control import Calibration
 from pliant.errors import InputError, OptionError
-from pliant.files import load_plan
+from pliant.files import load_plan, save_calibration
 from pliant.objects import make_shape, write_mesh
 from pliant.planner import PlanStatus
 
@@ -79,6 +81,30 @@ def test_the_name_of_an_item_follows_contents_not_places(folder):
     assert len({first.name, *others}) == 3
 
 
+def test_an_item_is_new_when_a_file_that_its_task_names_has_changed(folder):
+    own = TASK.replace("shape: {box: {size: [0.04, 0.03, 0.05]}}", "mesh: meshes/ball.stl")
+    (folder / "lift.yaml").write_text(own.replace("scene:", "scene:\n  - {mesh: meshes/tall.stl}"))
+    names = [plan_items([folder / "lift.yaml"])[0].name]
+    assert plan_items([folder / "lift.yaml"])[0].name == names[0]
+    for thing, name in (("ball", "sphere"), ("tall", "box")):
+        write_mesh(make_shape(name, edge=0.012), folder / "meshes" / f"{thing}.stl")
+        names.append(plan_items([folder / "lift.yaml"])[0].name)
+    assert len(set(names)) == 3
+
+
+def test_a_calibration_beside_the_task_holds_for_a_batch_too_and_makes_its_items_new(folder):
+    (before,) = plan_items([folder / "lift.yaml"])
+    found = Calibration(1.0, 1000.0, 1.0, 3.0e5, 0.55, 0.0, 0.02, 5)
+    save_calibration(found, folder / "lift.calibration.yaml", young=5.0e5, friction=0.8)
+    (after,) = plan_items([folder / "lift.yaml"])
+    assert after.name != before.name
+    (other,) = plan_items([folder / "lift.yaml"], objects=[str(folder / "meshes" / "ball.stl")])
+    for item in (after, other):  # material is the task's, whatever the object
+        task = question_task(item.arguments)
+        assert (task.body.material.young, task.body.material.friction) == (3.0e5, 0.55)
+        assert any("lift.calibration.yaml" in note for note in task.notes)
+
+
 def test_broken_questions_are_told_before_anything_runs(folder):
     with pytest.raises(OptionError, match="matches no file"):
         plan_items([folder / "lift.yaml"], objects=[str(folder / "*.obj")])
@@ -91,6 +117,18 @@ def test_broken_questions_are_told_before_anything_runs(folder):
     (folder / "lift.yaml").write_text(TASK.replace("lift: 0.03", "lift: up"))
     with pytest.raises(InputError, match="lift"):
         plan_items([folder / "lift.yaml"])
+
+
+def test_a_ray_that_does_not_start_is_told_with_what_to_do(folder, monkeypatch):
+    def init(**options):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(
+        "pliant.batch.ray_engine._ray", lambda: SimpleNamespace(is_initialized=lambda: False, init=init)
+    )
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(OptionError, match=r"timed out during startup.*less busy"):
+        RayEngine().open("plan", folder, Limits())
 
 
 def test_rows_say_of_every_hypothesis_what_the_plan_says(tmp_path):

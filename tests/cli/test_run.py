@@ -36,6 +36,8 @@ def call(*arguments: object) -> int:
         (["--perturb", "young=0.8/0.9"], "young: '0.8/0.9'; a finite number"),
         (["--perturb", "pose=1e-3/1e-3/1e-3"], "or two with a slash between"),
         (["--perturb", "pose=1e-3/2e-3", "--series", "2"], "pose: '1e-3/2e-3'; a finite number"),
+        (["--series", "2", "--out", "all.run"], "--out: is of a single run"),
+        (["--series", "2", "--plots", "plots"], "--plots: is of a single run"),
         (["--sensor", "dropout=2"], "a probability"),
         (["--sensor", "noise"], "a finite number"),
     ],
@@ -45,6 +47,23 @@ def test_broken_questions_are_refused_before_anything_moves(
 ) -> None:
     assert call("run", plan_file, *options) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["run", "ball.plan"],
+        ["calibrate", "ball.yaml"],
+        ["plan", "ball.yaml"],
+        ["batch", "--task", "ball.yaml", "--out", "out"],
+        ["ik", "arm.urdf", "--frame", "tool0", "--samples", "2"],
+    ],
+)
+def test_a_seed_below_zero_is_refused_before_anything_is_read(
+    question: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*question, "--seed", "-1") == 2
+    assert "'--seed'" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,6 +107,19 @@ def test_a_plan_of_another_object_calibrates_nothing(
     assert call("calibrate", tmp_path / "thing.yaml", "--plan", plan_file) == 2
     assert "another object than that of" in capsys.readouterr().err
     assert not (tmp_path / "thing.calibration.yaml").exists()
+
+
+def test_a_truth_that_makes_no_sense_is_told_before_a_grasp_is_searched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("searched")
+
+    monkeypatch.setattr("pliant.planner.plan", never)
+    (tmp_path / "thing.yaml").write_text(TASK)
+    for text, words in (("young=-2", "a factor above 0"), ("young=stiff", "a finite number"), ("yung=2", "young")):
+        assert call("calibrate", tmp_path / "thing.yaml", "--truth", text) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path: Path) -> None:

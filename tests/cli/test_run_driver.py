@@ -91,6 +91,7 @@ def test_a_plan_is_carried_out_on_a_driver_of_ones_own(
         (["--driver", "bad_hand:connect"], "needs module 'a_module_that_nobody_has'"),
         (["--driver", "worse_hand:connect"], "ZeroDivisionError"),
         (["--driver", "my_hand:connect", "--series", "3"], "--series: is of the lab alone"),
+        (["--driver", "my_hand:connect", "--jobs", "2"], "--jobs: is of the lab alone"),
         (["--driver", "my_hand:connect", "--perturb", "mass=2"], "--perturb: is of the lab alone"),
     ],
 )
@@ -148,7 +149,10 @@ def test_a_trial_squeeze_on_a_driver_of_ones_own_is_fitted_and_kept(
     # Springs twice as stiff are half as deep at the same forces: F = c E d^1.5 makes that an E of 2^1.5 = 2.8 times.
     assert 1.6 < found[1]["young_pa"] / found[0]["young_pa"] < 3.2
     assert 1.6 < found[1]["stiffness_n_per_m"] / found[0]["stiffness_n_per_m"] < 3.2
-    assert [hand.stopped for hand in made_drivers] == ["closed", "closed"]
+    arguments.remove("--json")
+    assert run_command_line([*arguments, "my_hand:connect"]) == 0
+    assert "not tried (--no-slip)" in capsys.readouterr().out
+    assert [hand.stopped for hand in made_drivers] == ["closed"] * 3
 
 
 def test_a_squeeze_that_fails_on_the_driver_is_an_honest_no_and_keeps_nothing(

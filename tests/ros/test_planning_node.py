@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from made_plans import ball_plan
+from pliant.cli import run_command
 from pliant.errors import OptionError
 from pliant.files import load_plan
+from pliant.objects import make_shape, write_mesh
 from pliant.planner import Plan, PlanStatus, Task
 from pliant.ros import PlanningNode, Ros2Link, messages
 from pliant.ros.planning_node import REQUEST, STATUS, TRAJECTORY
@@ -108,12 +110,40 @@ def test_no_plan_is_an_answer_with_reasons(client: Client) -> None:
         (request(TASK.replace("shape: {sphere: {radius: 0.025}}", "mesh: /etc/passwd")), "leads out of the folder"),
         (request(TASK.replace("lift: 0.03", "lift: 0.6")), "cannot lift so far"),
         (json.dumps({"id": 1, "task": "x" * 1_100_000}), "at most 1000000"),
+        ('{"id": 1, "task": "half a character: \\ud800"}', "is not a text file"),
     ],
 )
 def test_a_bad_request_is_refused_and_the_node_goes_on(client: Client, text: str, words: str) -> None:
     answer = client.ask(text, wait_for={"refused"})[-1]
     assert words in " ".join(answer["problems"])
     assert client.ask(request(), wait_for={"found"})
+
+
+def test_a_plan_that_cannot_be_kept_is_answered_all_the_same(links: tuple[Ros2Link, Ros2Link]) -> None:
+    def full(name: str, plan: Plan) -> None:
+        raise OptionError(f"{name}.plan", "cannot be written: no space left on device")
+
+    node = PlanningNode(links[0], search, keep=full)
+    answer = Client(links[1], node).ask(request(), wait_for={"found"})[-1]
+    node.close()
+    assert "no space left" in answer["not_kept"]
+    assert answer["max_force_n"] == ball_plan().best.largest_force
+
+
+def test_nothing_is_written_into_the_folder_of_the_meshes(links: tuple[Ros2Link, Ros2Link], tmp_path: Path) -> None:
+    """It may be one that takes no files: its time stamp would tell of any that came and went."""
+    write_mesh(make_shape("sphere", radius=0.025, edge=0.006), tmp_path / "ball.stl")
+    before = tmp_path.stat().st_mtime_ns
+    node = PlanningNode(links[0], search, folder=tmp_path)
+    text = request(TASK.replace("shape: {sphere: {radius: 0.025}}", "mesh: ball.stl"))
+    assert Client(links[1], node).ask(text, wait_for={"found"})
+    node.close()
+    assert tmp_path.stat().st_mtime_ns == before
+
+
+def test_a_folder_that_is_not_there_is_told_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["ros", "--folder", str(tmp_path / "meshes")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 @pytest.mark.slow

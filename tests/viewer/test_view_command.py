@@ -14,10 +14,11 @@ from types import SimpleNamespace
 import pytest
 
 from pliant.cli import run_command as run
+from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
 from pliant.viewer import Session, Viewer
-from pliant.viewer.app import server_address
+from pliant.viewer.app import server_address, start_server
 
 
 @pytest.mark.slow
@@ -89,3 +90,8 @@ def test_a_plan_is_on_the_page_within_two_seconds_of_cpu(plan: Plan, tmp_path: P
 )
 def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> None:
     assert server_address(SimpleNamespace(get_host=lambda: host, get_port=lambda: 8080)) == address
+
+
+def test_a_host_that_is_not_this_machine_is_refused_at_once() -> None:
+    with pytest.raises(OptionError, match=r"192\.0\.2\.1:8080 cannot be used"):  # an address that nobody has (RFC 5737)
+        start_server("192.0.2.1", 8080)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from glob import glob
 from itertools import product
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from pliant.batch.items import Item, make_item
 from pliant.documents import parse_document, read_mapping
 from pliant.errors import InputError, OptionError, Problem, unknown_name
-from pliant.files import TaskFile, read_task, task_from_fields
+from pliant.files import TaskFile, calibration_path, read_task, task_from_fields, with_calibration
 from pliant.objects import load_mesh
 from pliant.planner import Task
 from pliant.robot import load_hand, shipped_names
@@ -67,7 +68,8 @@ def plan_items(
             }
             # The place of a file does not matter, its contents do.
             asked = labels | {"seed": seed, "mapping": mapping}
-            files = [path for path in (mesh, *_hand_files(hand)) if path is not None]
+            files = [path for path in (mesh, *_description_files(hand)) if path is not None]
+            files += _named_files(mapping, file, own_object=mesh is None, own_hand=hand is None)
             label = f"{labels['object']}__{labels['hand']}__{labels['task']}"
             items.append(make_item(label, "plan", arguments, files, asked=asked))
     return items
@@ -82,7 +84,7 @@ def question_task(arguments: Mapping[str, Any]) -> Task:
     if arguments["mesh"] is not None:
         thing = {key: value for key, value in mapping["object"].items() if key not in ("shape", "scale", "mesh")}
         mapping["object"] = thing | {"mesh": arguments["mesh"]}
-    fields = parse_document(mapping, TaskFile, source=str(file))
+    fields, said = with_calibration(parse_document(mapping, TaskFile, source=str(file)), file)
     if arguments["mesh"] is not None:
         pose = fields.object.pose
         vertices = load_mesh(arguments["mesh"]).mesh.vertices
@@ -92,7 +94,8 @@ def question_task(arguments: Mapping[str, Any]) -> Task:
         thing_fields = fields.object.model_copy(update={"pose": stands})
         fields = fields.model_copy(update={"object": thing_fields})
     # The task as it is written was read within its folder; what was put in since was named by whoever runs the batch.
-    return task_from_fields(fields, file, allow_outside=True, package_dirs=arguments["package_dirs"])
+    task = task_from_fields(fields, file, allow_outside=True, package_dirs=arguments["package_dirs"])
+    return replace(task, notes=(*task.notes, *said))
 
 
 def _meshes(patterns: Sequence[str]) -> list[Path]:
@@ -130,14 +133,28 @@ def _hand_label(hand: str) -> str:
     return path.parent.name if path.stem == "hand" and path.parent.name else path.stem
 
 
-def _hand_files(hand: str | None) -> list[Path]:
-    if hand is None or not Path(hand).is_absolute():
+def _description_files(module: str | None) -> list[Path]:
+    """The description of a hand or arm and its URDF; nothing of one that ships."""
+    if module is None or not Path(module).is_absolute():
         return []
-    path = Path(hand)
+    path = Path(module)
     try:
         return [path, path.parent / str(read_mapping(path)["urdf"])]
     except (InputError, KeyError):
         return [path]
+
+
+def _named_files(mapping: Mapping[str, Any], task: Path, *, own_object: bool, own_hand: bool) -> list[Path]:
+    """Files that the answer depends on because the task names them, and its calibration, where there is one."""
+    folder = task.resolve().parent
+    robot = mapping["robot"]
+    found: list[Path] = []
+    for kind, name in (("arm", robot.get("arm")), ("hand", robot["hand"] if own_hand else None)):
+        if name is not None and name not in shipped_names(kind):
+            found += _description_files(str(folder / str(name)))
+    things = [mapping["object"]] if own_object else []
+    found += [folder / str(t["mesh"]) for t in (*things, *(mapping.get("scene") or ())) if t.get("mesh")]
+    return [path for path in (*found, calibration_path(task)) if path.is_file()]
 
 
 def _own_object(mapping: Mapping[str, Any]) -> str:

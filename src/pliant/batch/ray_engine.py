@@ -58,6 +58,9 @@ class RayEngine:
                 allowed = "start one with 'ray start --head', or leave the address out"
                 what = Problem(f"address {self.address}", f"no Ray cluster answers: {_line(bad)}", allowed)
                 raise OptionError("ray", what) from None
+            except Exception as bad:  # Ray has no kind of its own for "my processes were too slow to start"
+                allowed = "try again when the machine is less busy, or use --engine local"
+                raise OptionError("ray", Problem("", f"Ray did not start here: {_line(bad)}", allowed)) from None
             self._started = True
         self._ray, self._folder = ray, folder
         self._task = ray.remote(num_cpus=1, max_retries=0)(run_on_node)

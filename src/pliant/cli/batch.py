@@ -33,7 +33,7 @@ def batch(
     jobs: Annotated[int | None, typer.Option(min=1, help="Items at once; all processors by default.")] = None,
     time_limit: Annotated[float | None, typer.Option(min=0.001, help="Wall time of one item [s].")] = None,
     memory_limit: Annotated[str | None, typer.Option(help="Memory of one item: bytes, or 800M, 4G.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every search.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of every search.", min=0)] = 0,
     resume: Annotated[
         bool, typer.Option("--resume/--afresh", help="Keep finished items of an earlier run, or do all again.")
     ] = True,

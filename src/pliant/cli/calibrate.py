@@ -34,7 +34,7 @@ def calibrate(
     from_pregrasp: Annotated[
         bool, typer.Option("--from-pregrasp", help="On a driver: the open hand stands at the object already.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Squeeze the object in steps, lift it a little, let it slip: k, D, Young's modulus and friction.
@@ -66,6 +66,13 @@ def calibrate(
         if truth is not None:
             raise OptionError("--driver", Problem("--truth", "is of the lab alone", "leave it out"))
         load_factory(driver)  # before the search: that takes long
+    given = numbers_by_name(truth, TRUTH, "--truth")
+    factors = [given.get(name, [1.0])[0] for name in TRUTH]
+    wrong = [
+        Problem(n, f"{value:g}", "a factor above 0") for n, value in zip(TRUTH, factors, strict=True) if value <= 0
+    ]
+    if wrong:
+        raise OptionError("--truth", wrong)
     shipped = task in shipped_tasks()
     if out is None and shipped:
         out = Path(f"{task}.calibration.yaml")
@@ -79,13 +86,6 @@ def calibrate(
         raise OptionError(str(plan), Problem("--plan", what, "a plan of the same task"))
     if grasp >= len(found.grasps):
         raise OptionError(str(plan or task), Problem("", f"no grasp {grasp}", f"the plan holds {len(found.grasps)}"))
-    given = numbers_by_name(truth, TRUTH, "--truth")
-    factors = [given.get(name, [1.0])[0] for name in TRUTH]
-    wrong = [
-        Problem(n, f"{value:g}", "a factor above 0") for n, value in zip(TRUTH, factors, strict=True) if value <= 0
-    ]
-    if wrong:
-        raise OptionError("--truth", wrong)
     world = found.task
     chosen = found.grasps[grasp]
     done: CalibrationRun
@@ -123,7 +123,7 @@ def calibrate(
     if json:
         emit(answer, True)
     else:
-        _tell(answer)
+        _tell(answer, slip=not no_slip)
     if done.found is None:
         raise typer.Exit(EXIT_NO)
 
@@ -144,7 +144,7 @@ def _on_driver(
         )
 
 
-def _tell(answer: dict[str, Any]) -> None:
+def _tell(answer: dict[str, Any], *, slip: bool) -> None:
     from rich.console import Console
 
     console = Console()
@@ -152,7 +152,8 @@ def _tell(answer: dict[str, Any]) -> None:
         console.print(f"the squeeze failed: {answer['reason']}", highlight=False, markup=False)
         return
     before = answer["started_from"]
-    friction = "not seen" if answer["friction"] is None else f"{answer['friction']:.3f}"
+    unknown = "not seen" if slip else "not tried (--no-slip)"
+    friction = unknown if answer["friction"] is None else f"{answer['friction']:.3f}"
     console.print(f"Young's modulus  {before['young_pa']:.4g} -> {answer['young_pa']:.4g} Pa", highlight=False)
     console.print(f"friction         {before['friction']:.3f} -> {friction}", highlight=False)
     console.print(f"k (measured over planned force)  {answer['k']:.3f}", highlight=False)

@@ -22,7 +22,7 @@ def ik(
         str, typer.Option("--rows", help="What counts: pose, position, orientation, direction, ...")
     ] = "pose",
     starts: Annotated[int, typer.Option("--starts", help="At most so many starts per pose.")] = 400,
-    seed: Annotated[int, typer.Option("--seed", help="Of the random poses.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Of the random poses.", min=0)] = 0,
     package_dir: Annotated[
         list[Path] | None, typer.Option("--package-dir", help="Folder for package:// mesh paths; repeatable.")
     ] = None,

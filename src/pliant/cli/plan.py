@@ -14,7 +14,7 @@ def plan(
     task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],
     out: Annotated[Path | None, typer.Option(help="Where to write the plan; TASK.plan by default.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
-    seed: Annotated[int, typer.Option(help="Chooses the hypotheses; same seed, same plan.")] = 0,
+    seed: Annotated[int, typer.Option(help="Chooses the hypotheses; same seed, same plan.", min=0)] = 0,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="Let the task name files outside its own folder.")
     ] = False,

@@ -47,6 +47,8 @@ def ros(
         raise OptionError("ros", Problem("--domain", f"{domain}", "ROS 1 has no domains; it has --master"))
     if version == 2 and master is not None:
         raise OptionError("ros", Problem("--master", master, "ROS 2 has no master; it has --domain"))
+    if folder is not None and not folder.is_dir():
+        raise OptionError("ros", Problem("--folder", f"there is no folder {folder}", "one that exists"))
 
     from pliant.documents import make_folder
     from pliant.files import save_plan
@@ -61,9 +63,9 @@ def ros(
         return search(task, jobs=jobs)
 
     def keep(name: str, found: Plan) -> None:
+        answered.append(name)
         if out is not None:
             save_plan(found, out / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name) or 'plan'}.plan")
-        answered.append(name)
 
     link, where = _network(version, domain, master)
     node = PlanningNode(link, work, folder=folder, keep=keep)

@@ -34,9 +34,9 @@ def run(
         typer.Option(help="noise=counts, dropout=probability, delay=seconds, warmth=-1..1, joints=rad."),
     ] = None,
     series: Annotated[int, typer.Option(help="So many runs in worlds drawn at random.", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Processes of a series.", min=1)] = 1,
-    out: Annotated[Path | None, typer.Option(help="Write the run log (.run) here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the run log (.run) here; not of a series.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Write plots, pad images and pictures into this folder.")] = None,
     from_pregrasp: Annotated[bool, typer.Option("--from-pregrasp", help="Leave the approach out.")] = False,
     no_force_loop: Annotated[
@@ -79,9 +79,15 @@ def run(
 
         known_driver(driver)
         lab_only = {"--perturb": perturb, "--sensor": sensor, "--series": series or None}
+        lab_only["--jobs"] = jobs if jobs > 1 else None
         wrong = [Problem(name, "is of the lab alone", "leave it out") for name, v in lab_only.items() if v is not None]
         if wrong:
             raise OptionError("--driver", wrong)
+    if series:  # its answer is told, not written: better said now than missed after an hour
+        remedy = "leave it out; --json gives every run's numbers, and a run of its own gives a log"
+        wrong = [Problem(n, "is of a single run", remedy) for n, v in {"--out": out, "--plots": plots}.items() if v]
+        if wrong:
+            raise OptionError("--series", wrong)
     if out is not None:
         make_room(out)
     if plots is not None:

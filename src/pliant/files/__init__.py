@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pliant.files.calibration_file import calibration_path as calibration_path
     from pliant.files.calibration_file import load_calibration as load_calibration
     from pliant.files.calibration_file import save_calibration as save_calibration
+    from pliant.files.calibration_file import with_calibration as with_calibration
     from pliant.files.catalogue import shipped_task as shipped_task
     from pliant.files.catalogue import shipped_tasks as shipped_tasks
     from pliant.files.checking import FileReport as FileReport
@@ -29,6 +30,7 @@ _HOMES = {
     "calibration_path": ".calibration_file",
     "load_calibration": ".calibration_file",
     "save_calibration": ".calibration_file",
+    "with_calibration": ".calibration_file",
     "FileReport": ".checking",
     "Grasp": ".grasp_file",
     "GraspFile": ".grasp_file",
@@ -63,6 +65,7 @@ __all__ = [
     "shipped_task",
     "shipped_tasks",
     "task_from_fields",
+    "with_calibration",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

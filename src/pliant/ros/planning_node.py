@@ -17,8 +17,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from pliant.documents import parse_document, read_mapping
 from pliant.errors import InputError
-from pliant.files import read_task, shipped_task
+from pliant.files import TaskFile, shipped_task, task_from_fields
 from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.ros.link import RosLink
 from pliant.ros.messages import Duration, JointTrajectory, JointTrajectoryPoint, String
@@ -105,10 +106,14 @@ class PlanningNode:
             self._tell(name, "refused", problems=problems, wall_s=took)
             return
         plan = job.result()
+        facts: dict[str, Any] = {"rejected": plan.counts, "wall_s": took}
         if self._keep is not None:
-            self._keep(name, plan)
+            try:
+                self._keep(name, plan)
+            except (InputError, OSError) as bad:  # a full disk costs the file, not the answer
+                facts["not_kept"] = str(bad)
         if plan.best is None:
-            self._tell(name, "none", rejected=plan.counts, advice=plan.advice, wall_s=took)
+            self._tell(name, "none", advice=plan.advice, **facts)
             return
         self._link.publish(TRAJECTORY, trajectory_message(plan, plan.best), latched=True)
         self._tell(
@@ -118,8 +123,7 @@ class PlanningNode:
             duration_s=plan.best.trajectory.duration,
             fingers=list(plan.best.hypothesis.fingers),
             contacts=[{"link": c.link, "force_n": c.normal_force} for c in plan.best.grasp.contacts],
-            rejected=plan.counts,
-            wall_s=took,
+            **facts,
         )
 
     def _tell(self, name: str, state: str, **facts: Any) -> None:
@@ -152,8 +156,13 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _read_text(text: str, folder: Path) -> Task:
-    """A task from text that came over the network: it goes through the same strict reader as a file."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="request-", dir=folder, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        return read_task(file.name)
+    """A task from text that came over the network: it goes through the same strict reader as a file.
+
+    The text is not laid into ``folder``, which may be one that nobody may write to.
+    """
+    with tempfile.TemporaryDirectory(prefix="pliant-request-") as aside:
+        file = Path(aside) / "request.yaml"
+        # JSON can name halves of characters; the reader says what is wrong with them.
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+        fields = parse_document(read_mapping(file), TaskFile, source="request")
+    return task_from_fields(fields, folder / "request.yaml")

@@ -160,7 +160,8 @@ def start_server(host: str, port: int) -> Any:
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
         with contextlib.redirect_stdout(io.StringIO()), _only_own_pages(host):
-            server = viser.ViserServer(host=host, port=port or _free_port(host), label="pliant", verbose=False)
+            free = _free_port(host)  # asked in any case: viser waits for ever for a host that is not this machine's
+            server = viser.ViserServer(host=host, port=port or free, label="pliant", verbose=False)
     except OSError as bad:
         raise OptionError("view", Problem("port", f"{host}:{port} cannot be used: {bad.strerror or bad}")) from None
     # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card. For all
