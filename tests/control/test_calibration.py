@@ -11,6 +11,7 @@ from made_plans import MadeTask, made
 from made_plans.states import pad_surface
 from pliant.contact import PreparedObject, settle
 from pliant.control import (
+    Calibration,
     ContactKinematics,
     RunPhase,
     SlipOnset,
@@ -61,6 +62,19 @@ def synthetic(
     return SqueezeSamples(links, normals, tuple(points))
 
 
+def fitted(made_task: MadeTask, thing: PreparedObject, samples: SqueezeSamples) -> Calibration:
+    task = made_task.task
+    return fit_squeeze(
+        samples,
+        task.assembly,
+        task.body,
+        task.T_world_object,
+        thing,
+        planned_force=1.0,
+        planned_stiffness=1000.0,
+    )
+
+
 @pytest.mark.parametrize(("factor", "offset", "within"), [(0.5, 0.0, 0.02), (2.0, 0.0, 0.02), (2.0, 0.0002, 0.15)])
 def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
     ball: MadeTask, factor: float, offset: float, within: float
@@ -68,15 +82,7 @@ def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
     """Exact where the touch is as the model says; pulled towards that where it is not, within what is asked: 15 %."""
     thing = thing_of(ball)
     start = ball.task.body.material.young
-    found = fit_squeeze(
-        synthetic(ball, thing, factor * start, offset),
-        ball.task.assembly,
-        ball.task.body,
-        ball.task.T_world_object,
-        thing,
-        planned_force=1.0,
-        planned_stiffness=1000.0,
-    )
+    found = fitted(ball, thing, synthetic(ball, thing, factor * start, offset))
     assert found.young == pytest.approx(factor * start, rel=within)
     assert found.touch_offset == pytest.approx(offset, abs=1.2e-4)
     assert found.misfit < 0.05
@@ -92,15 +98,7 @@ def test_steps_that_leave_small_strains_do_not_count(ball: MadeTask) -> None:
     rubbery = tuple(
         replace(point, forces=0.7 * point.forces) if k >= 5 else point for k, point in enumerate(samples.points)
     )
-    found = fit_squeeze(
-        replace(samples, points=rubbery),
-        ball.task.assembly,
-        ball.task.body,
-        ball.task.T_world_object,
-        thing,
-        planned_force=1.0,
-        planned_stiffness=1000.0,
-    )
+    found = fitted(ball, thing, replace(samples, points=rubbery))
     assert found.young == pytest.approx(3e5, rel=0.05)
     assert found.points <= 5
 
@@ -109,15 +107,7 @@ def test_too_few_steps_are_refused(ball: MadeTask) -> None:
     thing = thing_of(ball)
     samples = synthetic(ball, thing, 1e5, 0.0)
     with pytest.raises(OptionError, match="three are needed"):
-        fit_squeeze(
-            replace(samples, points=samples.points[:2]),
-            ball.task.assembly,
-            ball.task.body,
-            ball.task.T_world_object,
-            thing,
-            planned_force=1.0,
-            planned_stiffness=1000.0,
-        )
+        fitted(ball, thing, replace(samples, points=samples.points[:2]))
 
 
 @pytest.mark.parametrize("mu", [0.3, 0.9])
