@@ -26,6 +26,7 @@ class SpringHand:
         gaps: n, how much later each contact is met than planned [m].
         noise: of the pads.
         start: joints at first; the pre-grasp's if left out.
+        slips_at: mean force below which an object that has been held falls, ever faster, over the pads [N]; 0: never.
         seed: of the noise.
     """
 
@@ -40,6 +41,7 @@ class SpringHand:
         gaps: tuple[float, ...] = (0.0, 0.0),
         noise: float = 3.0,
         start: np.ndarray | None = None,
+        slips_at: float = 0.0,
         seed: int = 0,
     ) -> None:
         self.assembly, self.robot = assembly, assembly.robot
@@ -58,6 +60,7 @@ class SpringHand:
         grasp_q = self.timeline.trajectory.at(self.timeline.grasp_time)
         self.depth_planned = float(np.mean(self._depths(grasp_q)))
         self.stiffness, self.gaps = stiffness, np.array(gaps)
+        self.slips_at, self.fallen, self._falling, self._held = slips_at, 0.0, 0.0, False
         self.q = np.array(grasp.q_pregrasp if start is None else start)
         self.command = self.q.copy()
         self.gone = False
@@ -108,16 +111,22 @@ class SpringHand:
         self.q = self.q + (1.0 - np.exp(-PERIOD / LAG)) * (self.command - self.q)
         forces = self.forces()
         self.true_force.append(float(forces.max()))
+        self._held = self._held or float(forces.mean()) > self.slips_at
+        if self._held and float(forces.mean()) < self.slips_at:
+            self._falling += 9.81 * (1.0 - float(forces.mean()) / self.slips_at) * PERIOD
+            self.fallen += self._falling * PERIOD
         if self._time >= self._next - 1e-9:
             self._next += FRAME
             self._take(forces)
 
     def _take(self, forces: np.ndarray) -> None:
+        Ts = self.robot.poses(self.timeline.links, self.q)
+        points = [p - self.fallen * T.rotation[2] for p, T in zip(self.points, Ts, strict=True)]
         for name, layout in self.layouts.items():
             cells = np.zeros(layout.exists.shape)
             for i, link in enumerate(self.timeline.links):
                 if link == self.arrays[name].link and forces[i] > 0:
-                    away = ((layout.centres - self.points[i]) ** 2).sum(axis=-1)
+                    away = ((layout.centres - points[i]) ** 2).sum(axis=-1)
                     weights = np.where(layout.exists, np.exp(-0.5 * away / 0.004**2), 0.0)
                     weights[weights < 0.05 * weights.max()] = 0.0
                     cells += forces[i] * weights / weights.sum()

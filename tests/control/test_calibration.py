@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from pliant.control import (
 )
 from pliant.errors import OptionError
 from pliant.grasp import contact_rotations
+from spring_hand import SpringHand
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +128,43 @@ def test_friction_is_the_load_over_the_normal_forces_when_a_pinch_slips(mu: floa
     assert friction_at_slip(onset) == pytest.approx(mu, rel=0.03)
 
 
-def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: MadeTask) -> None:
-    from spring_hand import SpringHand
+def loosened(ball: MadeTask, slips_at: float) -> tuple[SpringHand, TrialSqueeze]:
+    """The trial squeeze of a ball in the air that falls below a mean force, or never."""
+    hand = SpringHand(ball.grasp, ball.task.assembly, noise=0.3, slips_at=slips_at)
+    squeeze = TrialSqueeze(ball.grasp, ball.task.assembly, start=RunPhase.CLOSE)
+    log = execute(hand, squeeze)
+    assert log.end is RunPhase.DONE, log.reason
+    return hand, squeeze
 
+
+@pytest.mark.parametrize("slips_at", [0.45, 0.7])
+def test_a_ball_that_falls_while_it_is_loosened_tells_its_friction(ball: MadeTask, slips_at: float) -> None:
+    squeeze = loosened(ball, slips_at)[1]
+    assert squeeze.slip is not None and squeeze.held is None
+    weight = 9.81 * ball.task.body.mass
+    assert friction_at_slip(squeeze.slip) == pytest.approx(weight / (2.0 * slips_at), rel=0.05)
+
+
+def test_pads_that_hardly_feel_a_ball_that_has_not_slipped_give_only_a_bound(ball: MadeTask) -> None:
+    """Cells that report 0.02 N at least are trusted down to twice as much; what falls later they would not see."""
+    hand, squeeze = loosened(ball, 0.0)
+    assert squeeze.slip is None and squeeze.held is not None
+    force = float(np.mean(squeeze.held.forces))
+    layout, array = hand.layouts["left_pad"], hand.arrays["left_pad"]
+    away = ((layout.centres - hand.points[0]) ** 2).sum(axis=-1)
+    weights = np.where(layout.exists, np.exp(-0.5 * away / 0.004**2), 0.0)
+    strongest = force * float(weights.max() / weights[weights >= 0.05 * weights.max()].sum())
+    assert array.min_force < strongest < 2.5 * array.min_force
+    bound = 9.81 * ball.task.body.mass / (2.0 * force)
+    thing = thing_of(ball)
+    found = fitted(ball, thing, replace(synthetic(ball, thing, 1.5e5, 0.0), held=squeeze.held))
+    assert found.friction is None
+    told = re.search(r"friction is not known, but ([\d.]+) or more", " ".join(found.notes))
+    assert told is not None, found.notes
+    assert float(told[1]) == pytest.approx(bound, rel=0.02)
+
+
+def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: MadeTask) -> None:
     hand = SpringHand(ball.grasp, ball.task.assembly, stiffness=2.0)
     squeeze = TrialSqueeze(
         ball.grasp, ball.task.assembly, start=RunPhase.CLOSE, levels=(1.0, 2.0, 3.0, 4.0), slip=False
