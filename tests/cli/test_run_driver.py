@@ -20,6 +20,11 @@ connect = handmade_drivers.connect
 def connect_stiff(assembly): return connect(assembly, 2.0)
 def broken(assembly): raise OSError("no route to hand")
 def nothing(assembly): return None
+def leaving(assembly): raise SystemExit(0)
+def watchful(assembly):
+    hand = connect(assembly)
+    hand.watch = {"frozen": 1.0}
+    return hand
 answer = 42
 """
 
@@ -59,6 +64,7 @@ def made_drivers(thing: MadeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "my_hand.py").write_text(MODULE)
     (tmp_path / "bad_hand.py").write_text("import a_module_that_nobody_has\n")
     (tmp_path / "worse_hand.py").write_text("1 / 0\n")
+    (tmp_path / "script_hand.py").write_text("import sys\nsys.exit(0)\n")
     return made_ones
 
 
@@ -87,6 +93,8 @@ def test_a_plan_is_carried_out_on_a_driver_of_ones_own(
         (["--driver", "my_hand:conect"], "closest: connect"),
         (["--driver", "my_hand:answer"], "no factory 'answer'"),
         (["--driver", "my_hand:broken"], "OSError: no route to hand"),
+        (["--driver", "my_hand:leaving"], "my_hand:leaving failed: SystemExit: 0"),
+        (["--driver", "script_hand:connect"], "cannot be imported: SystemExit: 0"),
         (["--driver", "my_hand:nothing"], "'NoneType' has no joint_names"),
         (["--driver", "bad_hand:connect"], "needs module 'a_module_that_nobody_has'"),
         (["--driver", "worse_hand:connect"], "ZeroDivisionError"),
@@ -105,6 +113,34 @@ def test_what_is_wrong_with_a_driver_is_said_before_anything_moves(
     assert run_command_line(["run", str(plan_file), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not made_drivers
+
+
+def test_limits_that_are_no_limits_are_refused_and_the_driver_is_closed(
+    plan_file: Path, made_drivers: list[SpringHand], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["run", str(plan_file), "--driver", "my_hand:watchful"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "watch: is of the kind 'dict'; a pliant.control.WatchLimits" in said
+    assert [hand.stopped for hand in made_drivers] == ["closed"]
+
+
+def test_a_driver_that_cannot_be_closed_costs_nothing_that_was_measured(
+    plan_file: Path,
+    made_drivers: list[SpringHand],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stuck(self: SpringHand) -> None:
+        raise OSError("port is gone")
+
+    monkeypatch.setattr(SpringHand, "close", stuck)
+    arguments = ["run", str(plan_file), "--driver", "my_hand:connect", "--out", "ball.run", "--json"]
+    assert run_command_line(arguments) == 0
+    streams = capsys.readouterr()
+    assert json.loads(streams.out)["outcome"] == "held"
+    assert "warning: my_hand:connect could not be closed: OSError: port is gone" in streams.err
+    assert len(load_run(tmp_path / "ball.run"))
 
 
 def test_a_slower_run_takes_longer_and_a_failing_one_is_an_honest_no(

@@ -112,6 +112,22 @@ def test_a_driver_for_another_robot_is_refused_with_what_is_wrong(thing: MadeTas
         check_driver(hand, thing.task.assembly)
 
 
+def test_members_of_the_wrong_kind_are_all_named(thing: MadeTask) -> None:
+    class Silly(type(hand_for(thing))):  # type: ignore[misc]
+        @property
+        def time(self) -> float:
+            raise OSError("no clock")
+
+    hand: Any = hand_for(thing)
+    hand.__class__ = Silly
+    hand.joint_names, hand.array_names, hand.period, hand.step = None, "left_pad", "10 ms", 3
+    with pytest.raises(OptionError) as refused:
+        check_driver(hand, thing.task.assembly)
+    places = [problem.where for problem in refused.value.problems]
+    assert places == ["time", "step", "joint_names", "array_names", "period"]
+    assert "OSError: no clock" in str(refused.value)
+
+
 def test_compiled_code_is_loaded_before_the_first_touch(thing: MadeTask, monkeypatch: pytest.MonkeyPatch) -> None:
     from pliant.control import GraspController
 

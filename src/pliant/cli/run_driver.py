@@ -51,7 +51,7 @@ def load_factory(name: str) -> Factory:
             raise OptionError("--driver", f"module '{module}' needs module '{bad.name}', which is missing") from None
         allowed = f"a module on the Python path, or {module.replace('.', '/')}.py in this folder"
         raise OptionError("--driver", Problem("", f"no module '{module}'", allowed)) from None
-    except Exception as bad:
+    except (Exception, SystemExit) as bad:  # a script without a guard ends itself when imported
         raise OptionError("--driver", f"module '{module}' cannot be imported: {type(bad).__name__}: {bad}") from bad
     found = getattr(loaded, factory, None)
     if not callable(found):
@@ -66,28 +66,36 @@ def opened_driver(
 ) -> Iterator[tuple[Driver, ControlOptions, PadSensor]]:
     """The driver that ``name`` makes for a robot, with the options and pads it asks for; closed whatever happens.
 
-    A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits).
+    A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits). One that
+    cannot be closed is told about; what was measured with it is not lost for that.
     """
     from dataclasses import replace
 
-    from pliant.control import PadSensor, check_driver
-    from pliant.errors import InputError, OptionError
+    from pliant.control import PadSensor, WatchLimits, check_driver
+    from pliant.errors import InputError, OptionError, Problem
 
     factory = load_factory(name)
     try:
         made = factory(assembly)
     except InputError:
         raise
-    except Exception as bad:
+    except (Exception, SystemExit) as bad:
         raise OptionError("--driver", f"{name} failed: {type(bad).__name__}: {bad}") from bad
     try:
         driver = check_driver(made, assembly, source=f"--driver {name}")
-        watch = getattr(driver, "watch", None)
+        watch = getattr(driver, "watch", None) or control.watch
         sensor = getattr(driver, "pad_sensor", None) or PadSensor()
-        yield driver, control if watch is None else replace(control, watch=watch), sensor
+        for member, value, kind in (("watch", watch, WatchLimits), ("pad_sensor", sensor, PadSensor)):
+            if not isinstance(value, kind):
+                what = f"is of the kind '{type(value).__name__}'"
+                raise OptionError(f"--driver {name}", Problem(member, what, f"a pliant.control.{kind.__name__}"))
+        yield driver, replace(control, watch=watch), sensor
     finally:
-        if hasattr(made, "close"):
-            made.close()
+        if callable(getattr(made, "close", None)):
+            try:
+                made.close()
+            except Exception as bad:
+                print(f"warning: {name} could not be closed: {type(bad).__name__}: {bad}", file=sys.stderr)
 
 
 def run_with_driver(

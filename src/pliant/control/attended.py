@@ -7,9 +7,11 @@ say: *held* is a run that went to its end with every planned contact still felt.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +31,8 @@ __all__ = ["DriverRun", "RunOutcome", "attend", "check_driver", "run_on_driver"]
 
 Floats = NDArray[np.float64]
 
-MEMBERS = (
-    *("joint_names", "array_names", "takes_torques", "period", "time"),
-    *("read", "command_positions", "command_torques", "step", "emergency_stop", "close"),
-)
+METHODS = ("read", "command_positions", "command_torques", "step", "emergency_stop", "close")
+MEMBERS = ("joint_names", "array_names", "takes_torques", "period", "time", *METHODS)
 
 
 class RunOutcome(StrEnum):
@@ -74,26 +74,47 @@ def check_driver(driver: object, assembly: Assembly, *, source: str = "driver") 
     Raises:
         OptionError: naming every member that is missing or wrong.
     """
-    missing = [name for name in MEMBERS if not hasattr(driver, name)]
+    has: dict[str, Any] = {}
+    missing, wrong = [], []
+    for name in MEMBERS:
+        try:
+            has[name] = getattr(driver, name)
+        except AttributeError:
+            missing.append(name)
+        except Exception as bad:  # somebody's own property: what is wrong with it is for them to read
+            wrong.append(Problem(name, f"fails: {type(bad).__name__}: {bad}"))
     if missing:
         what = f"'{type(driver).__name__}' has no {', '.join(missing)}"
-        raise OptionError(source, Problem("", what, "a driver has the members of pliant.control.Driver"))
-    assert isinstance(driver, Driver)
+        wrong.insert(0, Problem("", what, "a driver has the members of pliant.control.Driver"))
+    wrong += [Problem(name, "cannot be called", "a method") for name in METHODS if not callable(has.get(name, len))]
     joints, arrays = assembly.robot.joint_names, assembly.hand.tactile if assembly.hand is not None else ()
-    wrong = []
-    if tuple(driver.joint_names) != joints:
-        wrong.append(Problem("joint_names", f"{tuple(driver.joint_names)}", f"the plan's, in this order: {joints}"))
     known = [array.name for array in arrays]
-    wrong += [
-        unknown_name("tactile array", str(name), known, where="array_names")
-        for name in driver.array_names
-        if name not in known
-    ]
-    if not 1e-4 <= float(driver.period) <= 1.0:
-        wrong.append(Problem("period", f"{driver.period!r}", "0.0001 to 1 s"))
+    if "joint_names" in has and _strings(has["joint_names"]) != joints:
+        wrong.append(Problem("joint_names", _short(has["joint_names"]), f"the plan's, in this order: {joints}"))
+    names = _strings(has.get("array_names", ()))
+    if names is None:
+        wrong.append(Problem("array_names", _short(has["array_names"]), f"some of: {', '.join(known)}"))
+    unknown = [name for name in names or () if name not in known]
+    wrong += [unknown_name("tactile array", name, known, where="array_names") for name in unknown]
+    for name, low, high, allowed in (("period", 1e-4, 1.0, "0.0001 to 1 s"), ("time", -1e12, 1e12, "seconds")):
+        value = has.get(name, low)
+        if not isinstance(value, int | float | np.number) or not low <= float(value) <= high:
+            wrong.append(Problem(name, _short(value), allowed))
     if wrong:
         raise OptionError(source, wrong)
+    assert isinstance(driver, Driver)
     return driver
+
+
+def _strings(value: object) -> tuple[str, ...] | None:
+    """Names as a tuple; None if they are none."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return None
+    return tuple(str(name) for name in value)
+
+
+def _short(value: object) -> str:
+    return f"{value!r}"[:200]
 
 
 def run_on_driver(
