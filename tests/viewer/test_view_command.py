@@ -10,6 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,26 @@ def test_a_missing_file_is_named(
     assert run(command) == 2
     assert "no_such.plan" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"),
+    [("rign", "closest: ring"), ("my_ball", "closest: my_ball.plan, ball"), ("qqq", "shipped tasks: apple, ball, ")],
+)
+@pytest.mark.parametrize("command", ["view", "plan", "calibrate"])
+def test_a_misspelt_task_is_answered_with_the_nearest(
+    command: str, word: str, allowed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ending = "plan" if command == "view" else "yaml"
+    (tmp_path / f"my_ball.{ending}").touch()
+    assert run([command, word]) == 2
+    assert (
+        f"{word}: is no file here and no shipped task; {allowed.replace('.plan', f'.{ending}')}"
+        in capsys.readouterr().err
+    )
+    assert run([command, "x" * 5000]) == 2  # longer than a name may be
+    assert "shipped tasks: apple" in capsys.readouterr().err
 
 
 def test_opening_a_plan_loads_no_solver_and_no_simulator(plan: Plan, tmp_path: Path) -> None:
