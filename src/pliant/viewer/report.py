@@ -34,8 +34,9 @@ from pliant.viewer.words import (
 __all__ = ["report_html", "write_report"]
 
 MOST_ROWS = 2000
+HOW_TO_LOOK = "Drag to turn, scroll to come nearer"
 HOW_TO_READ = (
-    "Drag to turn, scroll to come nearer, space to pause. Red arrows: contact forces on the object, ending where they "
+    f"{HOW_TO_LOOK}, space to pause. Red arrows: contact forces on the object, ending where they "
     "act; red cones: the forces that friction allows; purple: the weight; orange ball: the centre of mass. The "
     "object's colour is its displacement, as in the pictures below."
 )
@@ -95,8 +96,10 @@ def report_html(
     film = scene_html(plan, replace(CLOSE, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
-    parts.append(_section("The operation", _frame(film) + f"<figcaption>{HOW_TO_READ}</figcaption>"))
-    if plan.best is not None:
+    if plan.best is None:
+        parts.append(_section("The task as it stands", f"{_frame(film)}<figcaption>{HOW_TO_LOOK}.</figcaption>"))
+    else:
+        parts.append(_section("The operation", f"{_frame(film)}<figcaption>{HOW_TO_READ}</figcaption>"))
         parts.append(_grasp_parts(plan, measured, say))
         parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
     parts.append(_rejections(plan))
