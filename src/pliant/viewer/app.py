@@ -39,7 +39,7 @@ class Viewer:
 
     Args:
         host: where it listens; 127.0.0.1 is this machine only.
-        port: the first of ten ports to try; 0 for any that is free.
+        port: the first to try, then those above it; 0 for any that is free.
         planning: the function behind the page's plan button; the package's own by default.
         jobs: processes for planning.
     """

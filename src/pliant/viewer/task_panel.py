@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,10 @@ from pliant.viewer.opened import Opened
 if TYPE_CHECKING:
     from pliant.viewer.session import Session
 
-__all__ = ["TaskPanel", "edited"]
+__all__ = ["TaskPanel", "edited", "plan_bytes"]
+
+DECIMALS = 3
+"""Of a number in the page, at least: viser shows, and lets be typed, no more of them than a field's steps have."""
 
 
 class Stopped(Exception):
@@ -91,12 +95,15 @@ class TaskPanel:
             add["planner", "hypotheses"] = gui.add_number("At most", 1500, min=1, step=100)
             add["planner", "keep"] = gui.add_number("Keep", 5, min=1, step=1)
             self.seed = gui.add_number("Seed", 0, min=0, step=1)
-        self.plan_button = gui.add_button("Plan", color=(20, 90, 160))
+        for handle in add.values():
+            if hasattr(handle, "precision") and not isinstance(handle.value, int):
+                handle.precision = DECIMALS
+        self.plan_button = gui.add_button("Plan", color=(20, 90, 160), disabled=True)
         self.stop_button = gui.add_button("Stop", disabled=True)
         self.progress = gui.add_progress_bar(0.0, visible=False)
         self.message = gui.add_html("")
-        self.save_task = gui.add_button("Save task")
-        self.save_plan = gui.add_button("Save plan")
+        self.save_task = gui.add_button("Save task", disabled=True)
+        self.save_plan = gui.add_button("Save plan", disabled=True)
         self.plan_button.on_click(lambda _: self.start())
         self.stop_button.on_click(lambda _: self._stop.set())
         self.save_task.on_click(self._send_task)
@@ -126,6 +133,8 @@ class TaskPanel:
                 handle.value = value
             else:
                 handle.value = type(handle.value)(_FACTORS.get(path[-1], 1.0) * (value or 0.0))
+            if hasattr(handle, "precision") and not isinstance(handle.value, int):
+                handle.precision = max(DECIMALS, _decimals(handle.value))
         self._inputs["object", "material", "density"].disabled = not self._has_density()
 
     def changes(self) -> dict[tuple[str, ...], Any]:
@@ -176,7 +185,7 @@ class TaskPanel:
     def start(self) -> None:
         """Plan in the background; a second press while it runs does nothing."""
         with self.session.lock:
-            if self._thread is not None and self._thread.is_alive():
+            if self.session.opened is None or (self._thread is not None and self._thread.is_alive()):
                 return
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="pliant-planning", daemon=True)
@@ -291,6 +300,12 @@ def _with_defaults(source: str) -> dict[str, Any] | None:
         return parse_document(fields, TaskFile, source="task").model_dump(mode="json")
     except InputError:
         return None
+
+
+def _decimals(value: float | tuple[float, ...]) -> int:
+    """How many decimals a field needs to show its value; seven at most."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    return next((n for n in range(7) if all(math.isclose(round(x, n), x, rel_tol=1e-9) for x in numbers)), 7)
 
 
 def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:
