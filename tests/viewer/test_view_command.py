@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
 from pliant.viewer import Session, Viewer
-from pliant.viewer.app import server_address, start_server
+from pliant.viewer.app import server_address, start_server, stop_server
 
 
 @pytest.mark.slow
@@ -116,3 +117,20 @@ def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> Non
 def test_a_host_that_is_not_this_machine_is_refused_at_once() -> None:
     with pytest.raises(OptionError, match=r"192\.0\.2\.1:8080 cannot be used"):  # an address that nobody has (RFC 5737)
         start_server("192.0.2.1", 8080)
+
+
+def test_where_no_port_is_left_that_is_said_at_once() -> None:
+    with socket.socket() as last:
+        last.bind(("127.0.0.1", 65535))
+        last.listen()
+        with pytest.raises(OptionError, match="no port from 65535 to 65535 is free"):
+            start_server("127.0.0.1", 65535)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        server = start_server("127.0.0.1", port)
+        try:
+            assert port < server.get_port() <= port + 100
+        finally:
+            stop_server(server)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pinocchio as pin
 import pytest
 from viser import GuiEvent
 
@@ -14,6 +16,7 @@ from made_plans import ball_plan, without_grasp
 from pliant.files import shipped_task
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Session, Timeline, Viewer
+from pliant.viewer.look import floor_height
 from pliant.viewer.opened import Opened
 from pliant.viewer.words import in_length, number_rows
 
@@ -161,6 +164,26 @@ def test_fields_show_and_take_the_decimals_that_a_task_has(session: Session) -> 
     assert (force.value, force.precision) == (0.0004, 4)
     assert fields["object", "material", "poisson"].precision == 5
     assert fields["task", "move", "translate"].precision == 5
+
+
+def test_a_plan_without_a_task_file_says_so_until_another_is_opened(session: Session, plan: Plan) -> None:
+    panel = session.panels.task
+    session.open(Opened(replace(plan.task, source=""), plan))
+    assert panel.plan_button.disabled and "no task file" in panel.message.content
+    session.open(Opened(plan.task, plan))
+    assert not panel.plan_button.disabled and panel.message.content == ""
+
+
+def test_the_floor_lies_below_everything(session: Session, plan: Plan) -> None:
+    task = plan.task
+    assert floor_height(task) == 0.0
+    deep = replace(task, scene=(task.scene[0].moved((0.0, 0.0, -0.3)), *task.scene[1:]))
+    assert floor_height(deep) == pytest.approx(-0.3)
+    sunk = pin.SE3(np.eye(3), np.array([0.9, 0.0, -0.4]))
+    assert floor_height(replace(task, scene=(), T_world_object=sunk)) == pytest.approx(-0.415, abs=1e-3)
+    session.open(Opened(deep))
+    floor = session.tab.scene._handle_from_node_name["/floor"]
+    assert floor.position[2] == pytest.approx(-0.301)
 
 
 def test_the_told_level_of_the_liquid_rises_with_the_vessel_like_the_drawn_one() -> None:

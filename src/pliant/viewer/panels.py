@@ -147,10 +147,13 @@ class Panels:
                 self._buttons.append(button)
             if len(plan.grasps) > MOST_BUTTONS:
                 self._further = gui.add_slider("Rank", min=1, max=len(plan.grasps), step=1, initial_value=1)
-                self._further.on_update(
-                    lambda event: event.client_id is not None and session.show_rank(int(event.target.value) - 1)
-                )
                 self._buttons.append(self._further)
+
+                @self._further.on_update
+                def _(event: Any) -> None:
+                    if event.client_id is not None:  # only a hand: it also follows the buttons
+                        session.show_rank(int(event.target.value) - 1)
+
             ghosts = gui.add_button_group("Ghosts", (NOTHING, "kept", "rejected"))
             self._filter = gui.add_dropdown("Stage", (ALL_STAGES, *(s.value for s in stages_of(plan))))
             self._rejected = gui.add_dropdown("Show rejected", (NOTHING, *self._rejected_names()))

@@ -65,6 +65,7 @@ class TaskPanel:
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._readable = False
         self._build()
 
     def _build(self) -> None:
@@ -117,10 +118,12 @@ class TaskPanel:
         assert task is not None
         self.save_plan.disabled = self.session.plan is None
         fields = _with_defaults(task.source)
-        self.plan_button.disabled = self.save_task.disabled = fields is None
+        self._readable = fields is not None
+        self.plan_button.disabled = self.save_task.disabled = not self._readable
         if fields is None:
             self._say("this plan carries no task file that can be read, so the task cannot be changed here")
             return
+        self.message.content = ""  # what was said of another task
         for path, handle in self._inputs.items():
             value = _pick(fields, _PLACES.get(path, path))
             if path == _HAND and value not in handle.options:
@@ -219,7 +222,7 @@ class TaskPanel:
         except Exception as bug:  # the page says what went wrong; the server lives on
             self._say(f"planning failed: {type(bug).__name__}: {bug}", error=True)
         finally:
-            self.plan_button.disabled, self.stop_button.disabled = False, True
+            self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
             self.progress.visible = False
 
     @contextlib.contextmanager
