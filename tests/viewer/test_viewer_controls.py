@@ -186,6 +186,20 @@ def test_the_floor_lies_below_everything(session: Session, plan: Plan) -> None:
     assert floor.position[2] == pytest.approx(-0.301)
 
 
+def test_a_link_with_a_slash_in_its_name_hangs_on_no_other(
+    session: Session, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.open(Opened(plan.task, plan))
+    stage = session.stage
+    assert stage is not None
+    stage._links.clear()
+    monkeypatch.setattr(stage.opened, "robot_shapes", lambda: {"arm": [], "arm/hand": []})
+    monkeypatch.setattr(stage, "_place_robot", lambda moment: None)
+    stage.add_robot(None)
+    arm, hand = stage._links["arm"].name, stage._links["arm/hand"].name
+    assert not hand.startswith(f"{arm}/")
+
+
 def test_the_told_level_of_the_liquid_rises_with_the_vessel_like_the_drawn_one() -> None:
     plan = ball_plan(liquid=True)
     timeline = Timeline(plan.grasps[0])

@@ -87,7 +87,7 @@ def report_html(
     """The report as text.
 
     Args:
-        measured: what a run of the plan measured; drawn into the plots.
+        measured: what a run of the plan measured; drawn into the plots, unless it is not of the best grasp.
         progress: called with what is being done and the share that is done.
     """
     say = progress if progress is not None else lambda _what, _share: None
@@ -100,7 +100,7 @@ def report_html(
         parts.append(_section("The task as it stands", f"{_frame(film)}<figcaption>{HOW_TO_LOOK}.</figcaption>"))
     else:
         parts.append(_section("The operation", f"{_frame(film)}<figcaption>{HOW_TO_READ}</figcaption>"))
-        parts.append(_grasp_parts(plan, measured, say))
+        parts.append(_grasp_parts(plan, measured.of(0) if measured is not None else None, say))
         parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
     parts.append(_rejections(plan))
     parts.append(_made(plan, measured))
@@ -216,7 +216,9 @@ def _made(plan: Plan, measured: Measured | None) -> str:
     rows = [("seed", str(plan.seed)), ("wall time", f"{plan.wall_s:.1f} s")]
     rows += [(f"CPU time, {stage}", f"{seconds:.1f} s") for stage, seconds in plan.cpu_s.items()]
     rows += [(f"version of {name}", version) for name, version in plan.versions.items()]
-    if measured is not None:
+    if measured is not None and measured.of(0) is None:
+        rows.append(("run", f"left out of the plots, which are of the best grasp: grasp {measured.rank} was run"))
+    elif measured is not None:
         rows.append(("run", measured.title or "measured values are dotted in the plots"))
     rows += [("note on the task", note) for note in plan.task.notes]
     source = escape(plan.task.source) if plan.task.source else "not made from a file"

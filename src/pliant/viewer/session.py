@@ -64,8 +64,9 @@ class Session:
 
     @property
     def measured(self) -> Measured | None:
-        """What a run of the plan measured."""
-        return self.opened.measured if self.opened is not None else None
+        """What a run of the grasp that is shown measured."""
+        measured = self.opened.measured if self.opened is not None else None
+        return measured.of(self.rank) if measured is not None else None
 
     @property
     def grasp(self) -> PlannedGrasp | None:
@@ -82,10 +83,10 @@ class Session:
             with self.tab.atomic():
                 if self.stage is not None:
                     self.stage.clear()
-                self.opened, self.rank = opened, 0
+                self.opened, self.rank = opened, opened.first
                 self.stage = Stage(self.tab.scene, opened, self.look)
                 self.aim(everyone=again)
-                self._show_rank(self.stage, 0)
+                self._show_rank(self.stage, opened.first)
             self.tab.flush()
             with self.tab.atomic():
                 self.stage.add_robot(self.stage.at(self.player.time))

@@ -98,11 +98,12 @@ class Stage:
     def add_robot(self, moment: Moment | None) -> None:
         """Put the robot on the scene as it stands at a moment; its many meshes come after the object."""
         of_hand = set(hand_links(self.assembly))
-        for name, shapes in self.opened.robot_shapes().items():
-            self._links[name] = self.scene.add_frame(f"/robot/{name}", show_axes=False)
+        for n, (name, shapes) in enumerate(self.opened.robot_shapes().items()):
+            # By number: a slash in a link's name would hang it on another link.
+            self._links[name] = self.scene.add_frame(f"/robot/{n}", show_axes=False)
             for k, (mesh, colour) in enumerate(shapes):
                 handle = self.scene.add_mesh_simple(
-                    f"/robot/{name}/{k}",
+                    f"/robot/{n}/{k}",
                     mesh.vertices,
                     mesh.faces,
                     color=_bytes(colour),
