@@ -18,8 +18,8 @@ __all__ = ["Measured", "MeasuredPad", "measured_run"]
 
 Floats = NDArray[np.float64]
 
-SAME = 1e-3
-"""Joints that differ by less [rad, m] are the same."""
+NEAR = 0.1
+"""Joints move by less in a cycle of the controller [rad, m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +113,24 @@ def _plan_clock(log: RunLog) -> Floats:
 
 
 def _rank(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> int | None:
-    """The only grasp whose joints are those that the run was to follow."""
+    """The grasp whose joints are those that the run was to follow, if it is clearly one of them.
+
+    Times and planned joints of a log may be a cycle of the controller apart, so they never fit to the last digit.
+    """
     names = plan.task.assembly.robot.joint_names
     if set(log.joints) != set(names):
         return None
     columns = [log.joints.index(name) for name in names]
     planned = np.asarray(log["q_planned"], dtype=np.float64)[:, columns]
     known = order[np.isfinite(planned[order]).all(axis=1)]
-    some = known[np.unique(np.linspace(0, len(known) - 1, 60).astype(np.int64))] if len(known) else known
-    fitting = [
-        rank
-        for rank, grasp in enumerate(plan.grasps)
-        if len(some) and max(np.abs(grasp.trajectory.at(clock[i]) - planned[i]).max() for i in some) < SAME
-    ]
-    return fitting[0] if len(fitting) == 1 else None
+    if not len(known) or not plan.grasps:
+        return None
+    some = known[np.unique(np.linspace(0, len(known) - 1, 100).astype(np.int64))]
+    paths = (grasp.trajectory for grasp in plan.grasps)
+    apart = np.array([[np.abs(path.at(clock[i]) - planned[i]).max() for i in some] for path in paths])
+    first, *others = np.argsort(apart.mean(axis=1)).tolist()
+    clear = all(apart[first].mean() < 0.5 * apart[other].mean() for other in others)
+    return int(first) if clear and apart[first].max() < NEAR else None
 
 
 def _pads(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> dict[str, MeasuredPad]:
