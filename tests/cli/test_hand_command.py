@@ -37,3 +37,25 @@ def test_import_explains_its_guesses_to_people(tmp_path, capsys):
     assert "the tips come" in text and "95 %" in text
     assert run(["hand", "imprt", URDF]) == 2
     assert "closest: import" in capsys.readouterr().err
+
+
+def test_a_shipped_hand_can_be_looked_at_by_its_name_but_not_changed(tmp_path, monkeypatch, capsys):
+    said = []
+
+    def press_save(page):
+        page._store()
+        said.append(page._message.content)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pliant.viewer.hand_page.HandPage.wait", press_save)
+    assert run(["hand", "view", "parallel_gripper", "--no-browser", "--port", "0"]) == 0
+    assert "ships with pliant and stays as it is" in said[0]
+    assert list(tmp_path.iterdir()) == []
+    assert run(["hand", "view", "parallel_griper", "--no-browser", "--port", "0"]) == 2
+    assert "closest: parallel_gripper" in capsys.readouterr().err
+
+
+def test_a_folder_with_brackets_in_its_name_is_told_whole(tmp_path, capsys):
+    out = tmp_path / "mine [old]"
+    assert run(["hand", "import", URDF, "--out", str(out), "--no-picture"]) == 0
+    assert f"{out}/hand.yaml" in capsys.readouterr().out

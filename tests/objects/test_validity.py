@@ -217,8 +217,10 @@ def test_a_stray_vertex_far_away_says_nothing_about_the_size_of_the_mesh() -> No
 def test_thousands_of_vertices_on_one_spot_are_refused_before_their_pairs_are_listed() -> None:
     rng = np.random.default_rng(0)
     crowd = Mesh(1e-9 * rng.random((6000, 3)), rng.permutation(6000).reshape(-1, 3))
-    text = refusal(joined(make_shape("sphere", edge=0.02), crowd))
-    assert "others within 1e-08 m of it" in text
+    mesh = joined(make_shape("sphere", edge=0.02), crowd)
+    assert "others within 1e-08 m of it" in refusal(mesh)
+    with pytest.raises(MeshError, match=r"^parts/crowd\.stl: vertices: a vertex has"):  # the file, not what is in it
+        mend_mesh(mesh, source="parts/crowd.stl")
 
 
 def test_boxes_that_share_an_edge_touch_themselves() -> None:

@@ -76,6 +76,14 @@ def test_a_function_of_time_is_never_asked_outside_its_duration_and_rests_at_its
     assert min(asked) >= 0.0 and max(asked) <= 1.0
 
 
+def test_a_function_of_no_duration_is_a_place_to_rest():
+    path = PathFunction(lambda t: pin.SE3(np.eye(3), np.array([1.0, t, 0.0])), duration=0.0)
+    for t in (0.0, 0.3):
+        T, twist = path.at(t)
+        assert T.translation.tolist() == [1.0, 0.0, 0.0]
+        assert not twist.any()
+
+
 def test_waypoints_are_passed_through_and_both_ends_rest():
     rng = np.random.default_rng(0)
     times, poses = [0.0, 0.4, 1.0, 1.9, 2.5], [random_pose(rng) for _ in range(5)]

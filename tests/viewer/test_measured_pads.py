@@ -16,7 +16,7 @@ from pliant.robot import cell_layout
 from pliant.viewer import Measured, Session, Timeline, Viewer, measured_run
 from pliant.viewer.felt import felt_image, felt_pressures
 from pliant.viewer.opened import Opened
-from pliant.viewer.report import _pads
+from pliant.viewer.report import _made, _pads
 
 ARRAY = "thumb_distal"
 START = 10.0
@@ -111,3 +111,27 @@ def test_page_and_report_show_measured_pads_along_the_timeline(plan: Plan, measu
     assert "and what they felt" in text
     assert text.count("<img") == 3
     assert "and what they felt" not in _pads(plan.task, Timeline(plan.grasps[0]), None)
+
+
+def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan, tmp_path: Path) -> None:
+    joints = plan.task.assembly.robot.joint_names
+    found = {}
+    for rank, grasp in enumerate(plan.grasps):
+        recorder = RunRecorder(joints[::-1], (ARRAY,))  # in whatever order
+        for time in np.linspace(0.0, grasp.trajectory.duration, 20):
+            q = grasp.trajectory.at(time - 0.01)[::-1]  # the controller's clock goes on before the row is written
+            recorder.append({"time": time, "plan_time": time, "phase": 0, "q_planned": q, "q_measured": q})
+        found[rank] = measured_run(save_run(recorder.log(), tmp_path / f"{rank}.run"), plan)
+        assert found[rank].rank == rank
+    recorder = RunRecorder(joints, (ARRAY,))
+    recorder.append({"time": 0.0, "plan_time": 0.0, "phase": 0, "q_planned": plan.grasps[0].trajectory.at(0.0)})
+    assert measured_run(save_run(recorder.log(), tmp_path / "short.run"), plan).rank is None  # it may be of any
+    with Viewer(port=0) as viewer:
+        session = Session(viewer, viewer.server)
+        session.open(Opened(plan.task, plan, found[1]))
+        assert session.rank == 1
+        assert "Hand joints (dotted: measured)" in session.panels.plots.content
+        session.show_rank(0)
+        assert "Hand joints (dotted: measured)" not in session.panels.plots.content
+    assert "grasp 1 was run" in _made(plan, found[1])
+    assert "grasp 1 was run" not in _made(plan, found[0])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
 from pliant.viewer import Session, Viewer
-from pliant.viewer.app import server_address, start_server
+from pliant.viewer.app import server_address, start_server, stop_server
 
 
 @pytest.mark.slow
@@ -53,6 +55,26 @@ def test_a_missing_file_is_named(
     assert run(command) == 2
     assert "no_such.plan" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"),
+    [("rign", "closest: ring"), ("my_ball", "closest: my_ball.plan, ball"), ("qqq", "shipped tasks: apple, ball, ")],
+)
+@pytest.mark.parametrize("command", ["view", "plan", "calibrate"])
+def test_a_misspelt_task_is_answered_with_the_nearest(
+    command: str, word: str, allowed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ending = "plan" if command == "view" else "yaml"
+    (tmp_path / f"my_ball.{ending}").touch()
+    assert run([command, word]) == 2
+    assert (
+        f"{word}: is no file here and no shipped task; {allowed.replace('.plan', f'.{ending}')}"
+        in capsys.readouterr().err
+    )
+    assert run([command, "x" * 5000]) == 2  # longer than a name may be
+    assert "shipped tasks: apple" in capsys.readouterr().err
 
 
 def test_opening_a_plan_loads_no_solver_and_no_simulator(plan: Plan, tmp_path: Path) -> None:
@@ -95,3 +117,20 @@ def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> Non
 def test_a_host_that_is_not_this_machine_is_refused_at_once() -> None:
     with pytest.raises(OptionError, match=r"192\.0\.2\.1:8080 cannot be used"):  # an address that nobody has (RFC 5737)
         start_server("192.0.2.1", 8080)
+
+
+def test_where_no_port_is_left_that_is_said_at_once() -> None:
+    with socket.socket() as last:
+        last.bind(("127.0.0.1", 65535))
+        last.listen()
+        with pytest.raises(OptionError, match="no port from 65535 to 65535 is free"):
+            start_server("127.0.0.1", 65535)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        server = start_server("127.0.0.1", port)
+        try:
+            assert port < server.get_port() <= port + 100
+        finally:
+            stop_server(server)

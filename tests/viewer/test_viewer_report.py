@@ -55,6 +55,7 @@ def test_a_search_without_result_is_reported_with_its_reasons(plan: Plan) -> Non
     text = report_html(nothing)
     assert "No grasp was found" in text
     assert "no grasp holds: raise the force limit" in text
+    assert "contact forces on the object" not in text and "pictures below" not in text  # there are none
     for reason, count in nothing.counts.items():
         assert f'{reason}</td><td class="n">{count}<' in text
     assert not re.search(r'(?:src|href)="https?:', text)

@@ -57,7 +57,7 @@ def calibrate(
     from pliant.cli.run_driver import known_driver, load_factory
     from pliant.documents import make_room
     from pliant.errors import OptionError, Problem
-    from pliant.files import calibration_path, load_plan, read_task, save_calibration, shipped_task, shipped_tasks
+    from pliant.files import calibration_path, find_task, load_plan, read_task, save_calibration, shipped_tasks
     from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
     from pliant.planner import plan as search
 
@@ -73,13 +73,13 @@ def calibrate(
     ]
     if wrong:
         raise OptionError("--truth", wrong)
-    shipped = task in shipped_tasks()
-    if out is None and shipped:
+    file = find_task(task)
+    if out is None and task in shipped_tasks():
         out = Path(f"{task}.calibration.yaml")
     target = out if out is not None else calibration_path(task)
     if not no_save:
         make_room(target)
-    question = shipped_task(task) if shipped else read_task(task, calibrated=False)
+    question = read_task(file, calibrated=False)
     found = load_plan(plan) if plan is not None else search(question, seed=seed)
     if found.task.body.mesh.content_hash != question.body.mesh.content_hash:
         what = f"holds '{found.task.body.mesh.name}' of task '{found.task.name}', another object than that of {task}"

@@ -17,7 +17,7 @@ __all__ = ["hand"]
 
 def hand(
     action: Annotated[str, typer.Argument(help="import: propose a description; view: look at one and correct it.")],
-    file: Annotated[Path, typer.Argument(help="The hand's URDF; for view its hand.yaml.")],
+    file: Annotated[Path, typer.Argument(help="The hand's URDF; for view its hand.yaml, or a shipped hand's name.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the result; the hand's name by default.")] = None,
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
@@ -45,11 +45,14 @@ def hand(
     from pliant.cli.answers import EXIT_BROKEN, emit
     from pliant.errors import OptionError, unknown_name
     from pliant.files import check_file
-    from pliant.robot import load_hand, read_urdf
+    from pliant.robot import load_hand, read_urdf, shipped_names
     from pliant.robot.proposal import propose_hand, write_proposal
 
     if action == "view":
-        _view(load_hand(file, package_dirs=package_dir), file, None, port, browser, package_dir)
+        if str(file) in shipped_names("hand"):
+            _view(load_hand(str(file)), None, None, port, browser, [])
+        else:
+            _view(load_hand(file, package_dirs=package_dir), file, None, port, browser, package_dir)
         return
     if action != "import":
         raise OptionError("pliant hand", unknown_name("action", action, ("import", "view")))
@@ -85,10 +88,12 @@ def hand(
 
 
 def _view(
-    hand: Hand, path: Path, proposal: Proposal | None, port: int, browser: bool, package_dirs: list[Path]
+    hand: Hand, path: Path | None, proposal: Proposal | None, port: int, browser: bool, package_dirs: list[Path]
 ) -> None:
+    """Serve the page; without a path the hand is one of pliant's own, to be looked at only."""
     import webbrowser
 
+    from pliant.errors import OptionError, Problem
     from pliant.robot.proposal import save_corrected
     from pliant.viewer.hand_page import HandPage
 
@@ -96,6 +101,9 @@ def _view(
     before = proposal.description if proposal is not None else hand.description
 
     def save(corrected: HandDescription) -> tuple[Hand, Path]:
+        if path is None:
+            what = "ships with pliant and stays as it is"
+            raise OptionError(hand.description.name, Problem("", what, "import its URDF, or copy its folder"))
         read = save_corrected(corrected, path, before=before, guesses=guesses, package_dirs=package_dirs)
         return read, path
 
@@ -123,7 +131,7 @@ def _print(proposal: Proposal, files: list[Path]) -> None:
 
     from pliant.viewer.hand_picture import FINGER_COLOURS
 
-    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
     table = Table("about", "guess", "why", "sure", title=proposal.description.title)
     for guess in proposal.guesses:
         table.add_row(guess.about, guess.what, guess.reason, f"{100 * guess.confidence:.0f} %")

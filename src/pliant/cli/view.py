@@ -34,12 +34,13 @@ def view(
     import webbrowser
 
     from pliant.errors import OptionError, Problem
-    from pliant.files import load_plan, read_task, shipped_task, shipped_tasks
+    from pliant.files import find_task, load_plan, read_task
     from pliant.viewer import Viewer, measured_run
 
-    is_plan = file not in shipped_tasks() and Path(file).suffix.lower() not in (".yaml", ".yml", ".json")
-    plan = load_plan(file) if is_plan else None
-    task = None if is_plan else shipped_task(file) if file in shipped_tasks() else read_task(file)
+    path = find_task(file, others=(".plan",))
+    is_plan = path.suffix.lower() not in (".yaml", ".yml", ".json")
+    plan = load_plan(path) if is_plan else None
+    task = None if is_plan else read_task(path)
     if run is not None and plan is None:
         raise OptionError("--run", Problem("", f"{file} is a task", "a run belongs to a plan: name the plan file"))
     measured = measured_run(run, plan) if run is not None and plan is not None else None
@@ -48,7 +49,7 @@ def view(
         if browser:
             webbrowser.open(viewer.address)
         # While the browser loads the page, the geometry is prepared.
-        folder = Path(file).resolve().parent
+        folder = path.resolve().parent
         if plan is not None:
             viewer.open_plan(plan, measured, folder=folder)
         elif task is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pliant.files.calibration_file import load_calibration as load_calibration
     from pliant.files.calibration_file import save_calibration as save_calibration
     from pliant.files.calibration_file import with_calibration as with_calibration
+    from pliant.files.catalogue import find_task as find_task
     from pliant.files.catalogue import shipped_task as shipped_task
     from pliant.files.catalogue import shipped_tasks as shipped_tasks
     from pliant.files.checking import FileReport as FileReport
@@ -42,6 +43,7 @@ _HOMES = {
     "save_run": ".run_file",
     "load_plan": ".plan_file",
     "save_plan": ".plan_file",
+    "find_task": ".catalogue",
     "shipped_task": ".catalogue",
     "shipped_tasks": ".catalogue",
     "task_from_fields": ".task",
@@ -54,6 +56,7 @@ __all__ = [
     "TaskFile",
     "calibration_path",
     "check_file",
+    "find_task",
     "load_calibration",
     "load_plan",
     "load_run",

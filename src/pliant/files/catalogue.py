@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-from pliant.errors import OptionError, unknown_name
+from pliant.documents import SUFFIXES
+from pliant.errors import OptionError, Problem, closest, unknown_name
 from pliant.files.task import read_task
 from pliant.planner import Task
 
-__all__ = ["shipped_task", "shipped_tasks"]
+__all__ = ["find_task", "shipped_task", "shipped_tasks"]
 
 SHIPPED = Path(__file__).parent / "shipped"
 
@@ -24,3 +26,26 @@ def shipped_task(name: str) -> Task:
     if name not in known:
         raise OptionError("", unknown_name("shipped task", name, known))
     return read_task(known[name])
+
+
+def find_task(name: str, *, others: tuple[str, ...] = ()) -> Path:
+    """The file of a task: a shipped one by its name, any other by its path.
+
+    A bare word that is neither is refused with what it may have been meant to be; a path is left to its reader.
+
+    Args:
+        others: further endings of files that would do here, as ``(".plan",)``; they are suggested too.
+    """
+    known, path = shipped_tasks(), Path(name)
+    if name in known:
+        return known[name]
+    if path.suffix or len(path.parts) != 1:
+        return path
+    beside: list[str] = []
+    with contextlib.suppress(OSError, ValueError):  # a name that is too long, a folder that may not be looked into
+        if path.exists():
+            return path
+        beside = [entry.name for entry in Path().iterdir() if entry.suffix.lower() in (*SUFFIXES, *others)]
+    near = closest(name, [*known, *beside])
+    allowed = f"closest: {', '.join(near)}" if near else f"shipped tasks: {', '.join(known)}"
+    raise OptionError(name, Problem("", "is no file here and no shipped task", allowed))

@@ -57,7 +57,7 @@ def merge_vertices(mesh: Mesh) -> tuple[Mesh, list[str]]:
     n = len(joined.vertices)
     tree, reach = cKDTree(joined.vertices), MERGE * mesh.diagonal
     # Counted first: of vertices that all lie on one spot the pairs would fill the memory.
-    if n > FEW and (near := int(tree.count_neighbors(tree, reach)) // n) > CROWD:
+    if n > FEW and (near := int(tree.count_neighbors(tree, reach)) // n - 1) > CROWD:  # itself is no other
         what = f"a vertex has {near} others within {reach:.2g} m of it, on average"
         raise MeshError(
             mesh.name or "mesh", Problem("vertices", what, "look for one that lies far from all the others")

@@ -87,9 +87,12 @@ def mend_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> MendedMes
     _refuse(name, _wrong_size(mesh))
     said: list[str] = []
     if repair:
-        for step in _TIDYING:
-            mesh, words = step(mesh)
-            said += words
+        try:
+            for step in _TIDYING:
+                mesh, words = step(mesh)
+                said += words
+        except MeshError as bad:  # a step knows the mesh, not the file that it came from
+            raise MeshError(name, bad.problems) from None
         if not len(mesh.faces):
             raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
     else:

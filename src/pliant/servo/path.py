@@ -181,6 +181,8 @@ class PathFunction:
             return T, np.zeros(6)
         if self._twist is not None:
             return T, np.asarray(self._twist(t), dtype=np.float64)
+        if self.duration == 0.0:
+            return T, np.zeros(6)
         begin, end = max(t - 1e-4, 0.0), min(t + 1e-4, self.duration)
         before, after = self._pose(begin), self._pose(end)
         moved = np.concatenate([after.translation - before.translation, pin.log3(after.rotation @ before.rotation.T)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import os
 import re
 import threading
 import warnings
@@ -30,6 +31,8 @@ PANEL_WIDTH = 400
 """Of the controls beside the scene [pixels]."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """Names of this machine that nobody else can reach."""
+PORTS = 100
+"""How many are tried."""
 Planning = Callable[..., Plan]
 """``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
 
@@ -39,7 +42,7 @@ class Viewer:
 
     Args:
         host: where it listens; 127.0.0.1 is this machine only.
-        port: the first of ten ports to try; 0 for any that is free.
+        port: the first to try, then those above it, a hundred in all; 0 for any that is free.
         planning: the function behind the page's plan button; the package's own by default.
         jobs: processes for planning.
     """
@@ -160,8 +163,9 @@ def start_server(host: str, port: int) -> Any:
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
         with contextlib.redirect_stdout(io.StringIO()), _only_own_pages(host):
-            free = _free_port(host)  # asked in any case: viser waits for ever for a host that is not this machine's
-            server = viser.ViserServer(host=host, port=port or free, label="pliant", verbose=False)
+            # Asked before: viser waits for ever for a host that is not this machine's, and for a port above the last.
+            free = _free_port(host, port)
+            server = viser.ViserServer(host=host, port=free, label="pliant", verbose=False)
     except OSError as bad:
         raise OptionError("view", Problem("port", f"{host}:{port} cannot be used: {bad.strerror or bad}")) from None
     # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card. For all
@@ -196,9 +200,25 @@ def _only_own_pages(host: str) -> Iterator[None]:
         library.serve = listen  # type: ignore[misc]
 
 
-def _free_port(host: str) -> int:
+def _free_port(host: str, first: int) -> int:
+    """The first port from ``first`` on that can be listened on; any, where that is 0."""
+    any_port = _listened_on(host, 0)
+    if not first:
+        return any_port
+    last = min(first + PORTS, 2**16) - 1
+    for port in range(first, last + 1):
+        with contextlib.suppress(OSError):
+            return _listened_on(host, port)
+    raise OSError(f"no port from {first} to {last} is free")
+
+
+def _listened_on(host: str, port: int) -> int:
+    """The port, or the one that the system chose for 0; ``OSError`` where one cannot listen."""
     import socket
 
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
+        if os.name == "posix":  # as the server will: what a program left a minute ago is free
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
+        probe.listen()
         return int(probe.getsockname()[1])

@@ -49,7 +49,7 @@ def robot_drawables(robot: Robot, q: NDArray[np.float64]) -> list[Drawable]:
 
 
 def arrow(start: ArrayLike, vector: ArrayLike, *, radius: float, colour: Colour, name: str = "") -> Drawable:
-    """An arrow from ``start`` along ``vector``; the head takes at most a third of it."""
+    """An arrow from ``start`` along ``vector``; the head takes at most two fifths of it."""
     v = np.asarray(vector, dtype=np.float64)
     length = float(np.linalg.norm(v))
     head = min(4.0 * radius, 0.4 * length)

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.errors import InputError
+from pliant.errors import DescriptionError, InputError, Problem
 from pliant.objects import Mesh
 from pliant.robot import Hand, link_mesh, pad_mesh
 from pliant.robot.description import HandDescription, Palm
@@ -63,7 +63,6 @@ class HandPage:
         self.preshape, self.closed = hand.description.preshapes[0].name, 0.0
         self.lock = threading.RLock()
         self._frames: dict[str, Any] = {}
-        self._pads: dict[tuple[int, int], Any] = {}
         self._arrows: list[Any] = []
         self._fields: list[tuple[Any, Any]] = []
         self._inputs: list[tuple[Any, Callable[[], None]]] = []
@@ -102,7 +101,7 @@ class HandPage:
         found = pad_mesh(self.hand.robot.urdf, pad)
         lifted = found.mesh.vertices + LIFT * np.array(pad.facing)
         surface = Mesh(lifted, found.mesh.faces[found.faces], pad.link)
-        self._pads[i, k] = self._mesh(f"{self._frames[pad.link].name}/pad_{i}_{k}", surface, _colour(i))
+        self._mesh(f"{self._frames[pad.link].name}/pad_{i}_{k}", surface, _colour(i))
 
     def _draw_palm(self) -> None:
         for handle in self._arrows:
@@ -166,9 +165,10 @@ class HandPage:
             for i, finger in enumerate(hand.fingers):
                 colour = FINGER_COLOURS[i % len(FINGER_COLOURS)][0]
                 name = gui.add_text(f"Finger {i + 1} ({colour})", finger.name)
-                force = gui.add_number(f"Most on {i + 1} [N]", finger.pads[0].max_force, min=0.1, step=1.0)
-                name.on_update(partial(self._change_finger, i))
-                force.on_update(partial(self._change_finger, i))
+                most = finger.pads[0].max_force
+                force = gui.add_number(f"Most on {i + 1} [N]", most, min=min(0.1, most), step=1.0)
+                name.on_update(self._change_fingers)
+                force.on_update(self._change_fingers)
                 self._fields.append((name, force))
         self._joints = gui.add_folder("Joints at this end [deg]")
         self._joint_inputs()
@@ -190,14 +190,24 @@ class HandPage:
         robot, end = self.hand.robot, self._end()
         with self._joints:
             for name, value in getattr(self._shape(), end).items():
-                k = robot.joint_index(name)
-                scale = 1e3 if robot.urdf.joint(name).kind == "prismatic" else float(np.degrees(1.0))
-                lower, upper = (float(np.clip(v, -np.pi, np.pi)) * scale for v in (robot.lower[k], robot.upper[k]))
-                handle = self.server.gui.add_number(
-                    f"{name} {end}", round(min(max(value * scale, lower), upper), 3), min=lower, max=upper, step=0.5
+                k, slides = robot.joint_index(name), robot.urdf.joint(name).kind == "prismatic"
+                scale = 1e3 if slides else float(np.degrees(1.0))
+                shown = _shown(value, scale)
+                # A joint without limits may turn half round either way; a value at its limit is rounded, maybe past it.
+                lower, upper = (
+                    scale * float(limit if np.isfinite(limit) else half)
+                    for limit, half in ((robot.lower[k], -np.pi), (robot.upper[k], np.pi))
                 )
-                handle.on_update(partial(self._change_joint, name, end, scale))
-                self._inputs.append((handle, partial(self._apply_joint, name, end, scale, handle, handle.value)))
+                handle = self.server.gui.add_number(
+                    f"{name} {end}" + (" [mm]" if slides else ""),
+                    shown,
+                    min=min(lower, shown),
+                    max=max(upper, shown),
+                    step=0.5,
+                )
+                apply = partial(self._apply_joint, self.preshape, name, end, scale, handle)
+                handle.on_update(partial(self._change_joint, apply))
+                self._inputs.append((handle, apply))
 
     def _end(self) -> str:
         return "open" if self.closed <= 0.5 else "closed"
@@ -227,46 +237,48 @@ class HandPage:
             self.description = self.description.model_copy(update={"palm": palm})
             self._draw_palm()
 
-    def _change_finger(self, i: int, _: Any = None) -> None:
+    def _change_fingers(self, _: Any = None) -> None:
         with self._correcting():
-            self._apply_finger(i)
+            self._apply_fingers()
 
-    def _apply_finger(self, i: int) -> None:
-        """The finger as its two fields say it is."""
-        name, force = (handle.value for handle in self._fields[i])
+    def _apply_fingers(self) -> None:
+        """All fingers as their fields say, at once: a name that is being typed may be another's for a moment."""
         fields = self.description.model_dump()
-        finger = fields["fingers"][i]
-        if name != finger["name"]:
-            for preshape in fields["preshapes"]:
-                preshape["fingers"] = preshape["fingers"] and [
-                    name if f == finger["name"] else f for f in preshape["fingers"]
-                ]
-            finger["name"] = name
-        if force != finger["pads"][0]["max_force"]:
-            for pad in finger["pads"]:
-                pad["max_force"] = force
+        names = [str(name.value) for name, _ in self._fields]
+        for name in names:
+            if names.count(name) > 1:
+                what = f"the name '{name}' is used {names.count(name)} times"
+                raise DescriptionError("hand", Problem("fingers", what, "give each its own name"))
+        new = dict(zip((finger["name"] for finger in fields["fingers"]), names, strict=True))
+        for finger, (_, force) in zip(fields["fingers"], self._fields, strict=True):
+            finger["name"] = new[finger["name"]]
+            if force.value != finger["pads"][0]["max_force"]:
+                for pad in finger["pads"]:
+                    pad["max_force"] = force.value
+        for preshape in fields["preshapes"]:
+            preshape["fingers"] = preshape["fingers"] and [new[name] for name in preshape["fingers"]]
         self.description = HandDescription.model_validate(fields)
 
-    def _change_joint(self, joint: str, end: str, scale: float, event: Any) -> None:
+    def _change_joint(self, apply: Callable[[], None], _: Any) -> None:
         with self._correcting():
-            self._apply_joint(joint, end, scale, event.target, None)
+            apply()
             self._pose()
 
-    def _apply_joint(self, joint: str, end: str, scale: float, handle: Any, shown: float | None) -> None:
-        """The joint as its field says, unless that still says what was shown first (which is rounded)."""
-        if handle.value == shown:
-            return
+    def _apply_joint(self, preshape: str, joint: str, end: str, scale: float, handle: Any) -> None:
+        """The joint of a preshape as its field says, unless that says what it is already (rounded)."""
         fields = self.description.model_dump()
-        shape = next(p for p in fields["preshapes"] if p["name"] == self.preshape)
-        shape[end][joint] = round(handle.value / scale, 6)
+        values = next(p for p in fields["preshapes"] if p["name"] == preshape)[end]
+        if handle.value == _shown(values[joint], scale):
+            return
+        robot, k = self.hand.robot, self.hand.robot.joint_index(joint)
+        values[joint] = float(np.clip(round(handle.value / scale, 6), robot.lower[k], robot.upper[k]))
         self.description = HandDescription.model_validate(fields)
 
     def _store(self) -> None:
         """Every field is read once more: each change is told in a thread of its own, and may come after this."""
         with self._correcting():
             self._apply_palm()
-            for i in range(len(self._fields)):
-                self._apply_finger(i)
+            self._apply_fingers()
             for _, apply in self._inputs:
                 apply()
             hand, path = self._save(self.description)
@@ -318,3 +330,8 @@ def _colour(i: int) -> Colour:
 def _scaled(values: Any, factor: float) -> tuple[float, float, float]:
     x, y, z = (round(factor * float(v), 7) for v in values)
     return x, y, z
+
+
+def _shown(value: float, scale: float) -> float:
+    """A joint's value as its field shows it, in degrees or millimetres."""
+    return round(value * scale, 3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pliant.planner import Task
 from pliant.viewer.surface import ColourBy
 
-__all__ = ["FIELD_OF_VIEW", "LIQUID", "VESSEL_OPACITY", "Look", "default_camera"]
+__all__ = ["FIELD_OF_VIEW", "LIQUID", "VESSEL_OPACITY", "Look", "default_camera", "floor_height"]
 
 Floats = NDArray[np.float64]
 
@@ -59,3 +59,10 @@ def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Float
         aside = 0.9 * np.array([np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x])
     reach = 5.2 * max(size, 0.08)
     return target + reach * np.array([aside[0], aside[1], 0.36]), target
+
+
+def floor_height(task: Task) -> float:
+    """Height of the floor [m]: zero, or the lowest of robot, object and surroundings where that is below."""
+    thing = task.body.mesh.transformed(task.T_world_object)
+    base = float(task.assembly.robot.T_world_base.translation[2])
+    return min(0.0, base, *(float(mesh.bounds[0, 2]) for mesh in (thing, *task.scene)))

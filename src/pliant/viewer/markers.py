@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ForceArrow:
-    """A force as an arrow in the world: from ``start`` to ``end`` [m], which is where it acts.
+    """A force as an arrow in the world: a contact's ends where it acts, the weight starts there.
 
     Args:
-        start, end: of the arrow.
+        start, end: of the arrow [m].
         force: its size [N].
         contact: the contact it belongs to; None for the weight.
     """
@@ -92,10 +92,7 @@ def liquid_at(body: Body, timeline: Timeline | None, moment: Moment | None, T_wo
     vertices, level = body.mesh.vertices, None
     if timeline is not None and moment is not None and moment.state is not None:
         vertices = vertices + timeline.displacement(moment)
-        level = moment.state.liquid_level
-        if level is not None:
-            # Between two states the level goes along with the vessel.
-            level += float(T_world_object.translation[2] - moment.state.T_world_object.translation[2])
+        level = moment.liquid_level
     return liquid_face(body, vertices, T_world_object, level)
 
 

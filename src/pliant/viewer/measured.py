@@ -18,6 +18,9 @@ __all__ = ["Measured", "MeasuredPad", "measured_run"]
 
 Floats = NDArray[np.float64]
 
+NEAR = 0.1
+"""Joints move by less in a cycle of the controller [rad, m]."""
+
 
 @dataclass(frozen=True, eq=False)
 class MeasuredPad:
@@ -55,6 +58,7 @@ class Measured:
         torques: n values [N m, N] by joint name.
         title: where it comes from, in words.
         pads: frames by tactile array.
+        rank: of the grasp that was run; None where that is not known.
     """
 
     times: Floats
@@ -63,6 +67,11 @@ class Measured:
     torques: dict[str, Floats] = field(default_factory=dict)
     title: str = ""
     pads: dict[str, MeasuredPad] = field(default_factory=dict)
+    rank: int | None = None
+
+    def of(self, rank: int) -> Measured | None:
+        """This, where it may be compared with the grasp of this rank; None where another one was run."""
+        return self if self.rank in (None, rank) else None
 
     def felt(self, time: float) -> dict[str, Floats]:
         """Pressures [Pa] by tactile array at a time of the plan; nothing where the run has not begun."""
@@ -93,13 +102,35 @@ def measured_run(path: str | Path, plan: Plan) -> Measured:
     torques = {name: np.asarray(log["torque_measured"])[order, j] for j, name in enumerate(log.joints)}
     torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
     title = f"run log {Path(path).name}: measured values are dotted"
-    return Measured(clock[order], forces, joints, torques, title, _pads(log, plan, clock, order))
+    pads = _pads(log, plan, clock, order)
+    return Measured(clock[order], forces, joints, torques, title, pads, _rank(log, plan, clock, order))
 
 
 def _plan_clock(log: RunLog) -> Floats:
     """The plan's time at every step; the run's own where the log does not know it."""
     known = np.isfinite(log["plan_time"]).any()
     return np.asarray(log["plan_time"] if known else log["time"], dtype=np.float64)
+
+
+def _rank(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> int | None:
+    """The grasp whose joints are those that the run was to follow, if it is clearly one of them.
+
+    Times and planned joints of a log may be a cycle of the controller apart, so they never fit to the last digit.
+    """
+    names = plan.task.assembly.robot.joint_names
+    if set(log.joints) != set(names):
+        return None
+    columns = [log.joints.index(name) for name in names]
+    planned = np.asarray(log["q_planned"], dtype=np.float64)[:, columns]
+    known = order[np.isfinite(planned[order]).all(axis=1)]
+    if not len(known) or not plan.grasps:
+        return None
+    some = known[np.unique(np.linspace(0, len(known) - 1, 100).astype(np.int64))]
+    paths = (grasp.trajectory for grasp in plan.grasps)
+    apart = np.array([[np.abs(path.at(clock[i]) - planned[i]).max() for i in some] for path in paths])
+    first, *others = np.argsort(apart.mean(axis=1)).tolist()
+    clear = all(apart[first].mean() < 0.5 * apart[other].mean() for other in others)
+    return int(first) if clear and apart[first].max() < NEAR else None
 
 
 def _pads(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> dict[str, MeasuredPad]:

@@ -53,13 +53,18 @@ class Opened:
         """Kept grasps, best first."""
         return self.plan.grasps if self.plan is not None else ()
 
+    @property
+    def first(self) -> int:
+        """Rank of the grasp to show first: the one that was run, else the best."""
+        return self.measured.rank or 0 if self.measured is not None else 0
+
     def prepare(self) -> None:
-        """Make what every tab shows first: the object of the best grasp, then the robot."""
+        """Make what every tab shows first: the object of the first grasp, then the robot."""
         look = Look()
         if self.grasps:
-            self.surface(0)
-            for k in range(len(self.shape_times(0))):
-                self.shape(0, look, k)
+            self.surface(self.first)
+            for k in range(len(self.shape_times(self.first))):
+                self.shape(self.first, look, k)
         else:
             self.shape(None, look, 0)
         self.robot_shapes()

@@ -74,6 +74,7 @@ class Panels:
             self.legend = self.gui.add_html("")
         self._legend_panel.float(x=14, y=-14, width=250)
         self._buttons: list[Any] = []
+        self._further: Any = None
         self._filter: Any = None
         self._rejected: Any = None
         self._rejected_table: Any = None
@@ -89,9 +90,12 @@ class Panels:
 
         @self.slider.on_update
         def _(event: Any) -> None:
-            # Only a hand on the slider: the player moves it too, and old events of a quick drag are not shown.
-            if event.client_id is not None and event.target.value == self.slider.value:
-                session.show_time(float(self.slider.value))
+            if event.client_id is None:  # only a hand on the slider: the player moves it too
+                return
+            # A quick drag tells faster than pictures are made: whoever comes next shows the newest place, once.
+            with session.lock:
+                if (time := float(self.slider.value)) != session.player.time:
+                    session.show_time(time, dragged=True)
 
         @self.play.on_click
         def _(event: Any) -> None:
@@ -101,7 +105,7 @@ class Panels:
             session.player.pause()
             if event.target.value in ("start", "end"):
                 session.show_time(0.0 if event.target.value == "start" else session.player.duration)
-            elif session.stage is not None:
+            else:
                 session.show_time(session.player.time)
 
         @self.speed.on_update
@@ -133,6 +137,7 @@ class Panels:
         for handle in self._buttons:
             handle.remove()
         self._buttons = []
+        self._further = self._filter = self._rejected = self._rejected_table = None
         if plan is None:
             return
         with self.hypotheses:
@@ -141,31 +146,43 @@ class Panels:
                 button.on_click(lambda _, rank=rank: session.show_rank(rank))
                 self._buttons.append(button)
             if len(plan.grasps) > MOST_BUTTONS:
-                further = gui.add_slider("Rank", min=1, max=len(plan.grasps), step=1, initial_value=1)
-                further.on_update(lambda event: session.show_rank(int(event.target.value) - 1))
-                self._buttons.append(further)
+                self._further = gui.add_slider("Rank", min=1, max=len(plan.grasps), step=1, initial_value=1)
+                self._buttons.append(self._further)
+
+                @self._further.on_update
+                def _(event: Any) -> None:
+                    if event.client_id is not None:  # only a hand: it also follows the buttons
+                        session.show_rank(int(event.target.value) - 1)
+
             ghosts = gui.add_button_group("Ghosts", (NOTHING, "kept", "rejected"))
             self._filter = gui.add_dropdown("Stage", (ALL_STAGES, *(s.value for s in stages_of(plan))))
             self._rejected = gui.add_dropdown("Show rejected", (NOTHING, *self._rejected_names()))
             self._rejected_table = gui.add_html("")
         self._buttons += [ghosts, self._filter, self._rejected, self._rejected_table]
 
+        # The locks: another plan may come, with other controls, while one of these is on its way.
         @ghosts.on_click
         def _(event: Any) -> None:
-            kept = [g.hypothesis.number for g in plan.grasps]
-            fallen = [r.number for r in self._chosen()]
-            session.show_hypotheses({"kept": kept, "rejected": fallen[:60]}.get(event.target.value, []))
+            with session.lock:
+                if session.plan is plan:
+                    kept = [g.hypothesis.number for g in plan.grasps]
+                    fallen = [r.number for r in self._chosen()]
+                    session.show_hypotheses({"kept": kept, "rejected": fallen[:60]}.get(event.target.value, []))
 
         @self._filter.on_update
         def _(_: Any) -> None:
-            self._rejected.options = (NOTHING, *self._rejected_names())
-            self._rejected.value = NOTHING
-            self._fill_rejected()
+            with session.lock:
+                if session.plan is plan:
+                    self._rejected.options = (NOTHING, *self._rejected_names())
+                    self._rejected.value = NOTHING
+                    self._fill_rejected()
 
         @self._rejected.on_update
-        def _(_: Any) -> None:
-            value = self._rejected.value
-            session.show_hypotheses([] if value == NOTHING else [int(value.split(":")[0].lstrip("#"))])
+        def _(event: Any) -> None:
+            with session.lock:
+                if session.plan is plan:
+                    value = event.target.value
+                    session.show_hypotheses([] if value == NOTHING else [int(value.split(":")[0].lstrip("#"))])
 
         self._fill_rejected()
 
@@ -214,6 +231,10 @@ class Panels:
         for k, button in enumerate(self._buttons[:MOST_BUTTONS]):
             if hasattr(button, "color") and self.session.plan is not None and k < len(self.session.plan.grasps):
                 button.color = (20, 90, 160) if k == self.session.rank else (150, 160, 172)
+        if self._further is not None:
+            self._further.value = self.session.rank + 1
+        if self._rejected is not None:  # its ghost has gone with the grasp before
+            self._rejected.value = NOTHING
         self.styled()
         self.timed(every=True)
 
@@ -228,16 +249,22 @@ class Panels:
         self.legend.content = bar
         self._legend_panel.visible = bool(bar)
 
-    def timed(self, *, every: bool) -> None:
-        """Another moment is shown; plots and pads only now and then while playing."""
+    def timed(self, *, every: bool, dragged: bool = False) -> None:
+        """Another moment is shown; plots and pads only now and then while playing.
+
+        Args:
+            every: plots and pads too.
+            dragged: by the slider, which stays where it is.
+        """
         session = self.session
         if session.stage is None or session.task is None:
             return
-        self.slider.value = round(min(session.player.time, self.slider.max), 2)
+        if not dragged:
+            self.slider.value = round(min(session.player.time, self.slider.max), 2)
         moment = session.stage.at(session.player.time)
         now = clock.monotonic()
         if moment is None:
-            self.numbers.content = self.plots.content = self.contacts.content = ""
+            self.numbers.content = self.plots.content = self.contacts.content = self.pads.content = ""
             return
         if not every and now - self._slow_at < 0.25:
             return
@@ -265,6 +292,8 @@ class Panels:
         if session.task.assembly.hand is not None and session.task.assembly.hand.tactile:
             picture = png_source(felt_image(session.task, moment, session.measured))
             self.pads.content = f'<img src="{picture}" alt="tactile arrays" style="max-width:100%">'
+        else:
+            self.pads.content = f'{STYLE}<div class="pliant-page pliant-text">This hand has none.</div>'
 
 
 def _symbols() -> str:

@@ -13,7 +13,7 @@ from pliant.planner import Plan, Task
 from pliant.viewer.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.hand_shape import hand_links
-from pliant.viewer.look import LIQUID, VESSEL_OPACITY, Look, default_camera
+from pliant.viewer.look import LIQUID, VESSEL_OPACITY, Look, default_camera, floor_height
 from pliant.viewer.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_at, weight_arrow
 from pliant.viewer.png import save_png
 from pliant.viewer.still import look_at, render
@@ -109,7 +109,8 @@ def draw_moment(
     target = moment.T_world_object.act(centre) + above
     eye = target + away
     items = moment_drawables(task, surface, moment, look)
-    return render(items, look_at(eye, target, field_of_view_deg=34.0), width=width, height=height, ground=0.0)
+    camera = look_at(eye, target, field_of_view_deg=34.0)
+    return render(items, camera, width=width, height=height, ground=floor_height(task))
 
 
 def save_stills(plan: Plan, folder: str | Path, *, width: int = 960, height: int = 640) -> list[Path]:

@@ -13,10 +13,11 @@ TICK = 0.05
 
 
 class Player:
-    """Calls ``show(time)`` about twenty times a second while playing; starts again from zero at the end.
+    """Calls ``show(seconds)`` about twenty times a second while playing.
 
     Args:
-        show: draws a moment; while it is busy no further call is made, so a slow machine skips pictures.
+        show: moves on by so much (see ``after``) and draws; while it is busy no further call is made, so a slow machine
+            skips pictures. It is told how far, not where to: somebody may go elsewhere while it waits for its turn.
     """
 
     def __init__(self, show: Callable[[float], None]) -> None:
@@ -35,6 +36,11 @@ class Player:
         """A new operation of this length [s]."""
         self.duration = duration
         self.time = min(self.time, duration)
+
+    def after(self, seconds: float) -> float:
+        """The time that so much more playing leads to; past the end it starts again from zero."""
+        time = self.time + seconds
+        return time if time <= self.duration else time % self.duration
 
     def play(self) -> None:
         """Go on from where it is; from the start if it is at the end."""
@@ -56,7 +62,7 @@ class Player:
         while not stop.is_set():
             now = clock.monotonic()
             # Never more than a fifth of a second at once: after a stall the motion goes on instead of jumping.
-            time = self.time + self.speed * min(now - last, 0.2)
+            step = self.speed * min(now - last, 0.2)
             last = now
-            self._show(time if time <= self.duration else time - self.duration)
+            self._show(step)
             stop.wait(max(TICK - (clock.monotonic() - now), 0.005))

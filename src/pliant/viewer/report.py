@@ -34,8 +34,9 @@ from pliant.viewer.words import (
 __all__ = ["report_html", "write_report"]
 
 MOST_ROWS = 2000
+HOW_TO_LOOK = "Drag to turn, scroll to come nearer"
 HOW_TO_READ = (
-    "Drag to turn, scroll to come nearer, space to pause. Red arrows: contact forces on the object, ending where they "
+    f"{HOW_TO_LOOK}, space to pause. Red arrows: contact forces on the object, ending where they "
     "act; red cones: the forces that friction allows; purple: the weight; orange ball: the centre of mass. The "
     "object's colour is its displacement, as in the pictures below."
 )
@@ -86,7 +87,7 @@ def report_html(
     """The report as text.
 
     Args:
-        measured: what a run of the plan measured; drawn into the plots.
+        measured: what a run of the plan measured; drawn into the plots, unless it is not of the best grasp.
         progress: called with what is being done and the share that is done.
     """
     say = progress if progress is not None else lambda _what, _share: None
@@ -95,9 +96,11 @@ def report_html(
     film = scene_html(plan, replace(CLOSE, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
-    parts.append(_section("The operation", _frame(film) + f"<figcaption>{HOW_TO_READ}</figcaption>"))
-    if plan.best is not None:
-        parts.append(_grasp_parts(plan, measured, say))
+    if plan.best is None:
+        parts.append(_section("The task as it stands", f"{_frame(film)}<figcaption>{HOW_TO_LOOK}.</figcaption>"))
+    else:
+        parts.append(_section("The operation", f"{_frame(film)}<figcaption>{HOW_TO_READ}</figcaption>"))
+        parts.append(_grasp_parts(plan, measured.of(0) if measured is not None else None, say))
         parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
     parts.append(_rejections(plan))
     parts.append(_made(plan, measured))
@@ -213,7 +216,9 @@ def _made(plan: Plan, measured: Measured | None) -> str:
     rows = [("seed", str(plan.seed)), ("wall time", f"{plan.wall_s:.1f} s")]
     rows += [(f"CPU time, {stage}", f"{seconds:.1f} s") for stage, seconds in plan.cpu_s.items()]
     rows += [(f"version of {name}", version) for name, version in plan.versions.items()]
-    if measured is not None:
+    if measured is not None and measured.of(0) is None:
+        rows.append(("run", f"left out of the plots, which are of the best grasp: grasp {measured.rank} was run"))
+    elif measured is not None:
         rows.append(("run", measured.title or "measured values are dotted in the plots"))
     rows += [("note on the task", note) for note in plan.task.notes]
     source = escape(plan.task.source) if plan.task.source else "not made from a file"

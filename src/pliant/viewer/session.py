@@ -42,8 +42,9 @@ class Session:
         self.closed = False
         self.opened: Opened | None = None
         self.stage: Stage | None = None
+        self.look = Look()
         self.rank = 0
-        self.player = Player(self._play_to)
+        self.player = Player(self._play_on)
         with tab.atomic():
             self.panels = Panels(self)
         if hasattr(tab, "camera"):
@@ -63,8 +64,9 @@ class Session:
 
     @property
     def measured(self) -> Measured | None:
-        """What a run of the plan measured."""
-        return self.opened.measured if self.opened is not None else None
+        """What a run of the grasp that is shown measured."""
+        measured = self.opened.measured if self.opened is not None else None
+        return measured.of(self.rank) if measured is not None else None
 
     @property
     def grasp(self) -> PlannedGrasp | None:
@@ -78,14 +80,13 @@ class Session:
                 return
             self.player.pause()
             again = self.opened is not None
-            look = self.stage.look if self.stage is not None else Look()
             with self.tab.atomic():
                 if self.stage is not None:
                     self.stage.clear()
-                self.opened, self.rank = opened, 0
-                self.stage = Stage(self.tab.scene, opened, look)
+                self.opened, self.rank = opened, opened.first
+                self.stage = Stage(self.tab.scene, opened, self.look)
                 self.aim(everyone=again)
-                self._show_rank(self.stage, 0)
+                self._show_rank(self.stage, opened.first)
             self.tab.flush()
             with self.tab.atomic():
                 self.stage.add_robot(self.stage.at(self.player.time))
@@ -118,14 +119,17 @@ class Session:
         if self.task is not None and np.allclose(camera.position, default_camera(self.task)[0], atol=1e-4):
             self.aim()
 
-    # -- what the page does --------------------------------------------------------------------------------------
+    # -- what the page does, which is nothing before anything is open and after the tab has gone -----------------
 
     def show_rank(self, rank: int) -> None:
         """Show a kept grasp, just held."""
-        with self.changing() as stage:
-            self._show_rank(stage, rank)
-            stage.show_ghosts([])
-            self.panels.ranked()
+        with self.lock:
+            if self.stage is None:
+                return
+            with self.changing() as stage:
+                self._show_rank(stage, rank)
+                stage.show_ghosts([])
+                self.panels.ranked()
         self._send_shapes()
 
     def _show_rank(self, stage: Stage, rank: int) -> None:
@@ -137,31 +141,44 @@ class Session:
         self.player.time = float(timeline.times[0]) if timeline is not None else 0.0
         stage.show(stage.at(self.player.time))
 
-    def show_time(self, time: float) -> None:
-        """Bring the stage to a time; playing goes on from there."""
-        with self.changing() as stage:
-            self.player.time = time
-            stage.show(stage.at(time))
-            self.panels.timed(every=not self.player.playing)
+    def show_time(self, time: float, *, dragged: bool = False) -> None:
+        """Bring the stage to a time; playing goes on from there.
+
+        Args:
+            dragged: a hand on the slider says so, and may have moved it on since: it is left where it is.
+        """
+        with self.lock:
+            if self.stage is None:
+                return
+            with self.changing() as stage:
+                self.player.time = time
+                stage.show(stage.at(time))
+                self.panels.timed(every=not self.player.playing, dragged=dragged)
 
     def restyle(self, **changes: Any) -> None:
-        """Change what is shown: any of ``Look``'s fields."""
-        with self.changing() as stage:
-            stage.restyle(replace(stage.look, **changes))
-            stage.show(stage.at(self.player.time))
-            self.panels.styled()
+        """Change what is shown, now and of what is opened later: any of ``Look``'s fields."""
+        with self.lock:
+            self.look = replace(self.look, **changes)
+            if self.stage is None:
+                return
+            with self.changing() as stage:
+                stage.restyle(self.look)
+                stage.show(stage.at(self.player.time))
+                self.panels.styled()
         self._send_shapes()
 
     def show_hypotheses(self, numbers: list[int]) -> None:
         """Ghosts of the hand at hypotheses, by number."""
-        with self.changing() as stage:
+        with self.lock:
             plan = self.plan
-            assert plan is not None
-            # Not at the grasp that is shown: two hands in one place only flicker.
-            wanted = set(numbers) - ({stage.grasp.hypothesis.number} if stage.grasp is not None else set())
-            fingers = {g.hypothesis.number: g.grasp.q for g in plan.grasps}
-            chosen = [h for h in plan.hypotheses if h.number in wanted]
-            stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
+            if self.stage is None or plan is None:
+                return
+            with self.changing() as stage:
+                # Not at the grasp that is shown: two hands in one place only flicker.
+                wanted = set(numbers) - ({stage.grasp.hypothesis.number} if stage.grasp is not None else set())
+                fingers = {g.hypothesis.number: g.grasp.q for g in plan.grasps}
+                chosen = [h for h in plan.hypotheses if h.number in wanted]
+                stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Stage]:
@@ -170,10 +187,10 @@ class Session:
             assert self.stage is not None
             yield self.stage
 
-    def _play_to(self, time: float) -> None:
+    def _play_on(self, seconds: float) -> None:
         with self.lock:
             if self.player.playing and not self.closed:
-                self.show_time(time)
+                self.show_time(self.player.after(seconds))
 
     def _send_shapes(self) -> None:
         """The object's other shapes, one at a time, so that a hand on the slider never waits for all of them."""

@@ -20,7 +20,7 @@ from pliant.planner import Hypothesis, PlannedGrasp, Task
 from pliant.viewer.colours import ARROW, CENTRE, GHOST, REST, WEIGHT
 from pliant.viewer.hand_shape import creased, ghost_mesh, hand_links
 from pliant.viewer.lamps import add_lamps
-from pliant.viewer.look import LIQUID, Look
+from pliant.viewer.look import LIQUID, Look, floor_height
 from pliant.viewer.markers import (
     ForceArrow,
     arrow_scale,
@@ -84,12 +84,11 @@ class Stage:
         for i, mesh in enumerate(self.task.scene):
             shape = creased(mesh)
             self.scene.add_mesh_simple(f"/scene/{i}", shape.vertices, shape.faces, color=_bytes(TABLE))
-        low = min([0.0, *(float(mesh.bounds[0, 2]) for mesh in self.task.scene)])
         self.scene.add_grid(
             "/floor",
             width=4.0,
             height=4.0,
-            position=(0.0, 0.0, low - 1e-3),
+            position=(0.0, 0.0, floor_height(self.task) - 1e-3),
             cell_size=0.1,
             section_size=0.5,
             cell_color=(214, 217, 222),
@@ -99,11 +98,12 @@ class Stage:
     def add_robot(self, moment: Moment | None) -> None:
         """Put the robot on the scene as it stands at a moment; its many meshes come after the object."""
         of_hand = set(hand_links(self.assembly))
-        for name, shapes in self.opened.robot_shapes().items():
-            self._links[name] = self.scene.add_frame(f"/robot/{name}", show_axes=False)
+        for n, (name, shapes) in enumerate(self.opened.robot_shapes().items()):
+            # By number: a slash in a link's name would hang it on another link.
+            self._links[name] = self.scene.add_frame(f"/robot/{n}", show_axes=False)
             for k, (mesh, colour) in enumerate(shapes):
                 handle = self.scene.add_mesh_simple(
-                    f"/robot/{name}/{k}",
+                    f"/robot/{n}/{k}",
                     mesh.vertices,
                     mesh.faces,
                     color=_bytes(colour),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,10 @@ from pliant.viewer.opened import Opened
 if TYPE_CHECKING:
     from pliant.viewer.session import Session
 
-__all__ = ["TaskPanel", "edited"]
+__all__ = ["TaskPanel", "edited", "plan_bytes"]
+
+DECIMALS = 3
+"""Of a number in the page, at least: viser shows, and lets be typed, no more of them than a field's steps have."""
 
 
 class Stopped(Exception):
@@ -61,6 +65,7 @@ class TaskPanel:
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._readable = False
         self._build()
 
     def _build(self) -> None:
@@ -91,12 +96,15 @@ class TaskPanel:
             add["planner", "hypotheses"] = gui.add_number("At most", 1500, min=1, step=100)
             add["planner", "keep"] = gui.add_number("Keep", 5, min=1, step=1)
             self.seed = gui.add_number("Seed", 0, min=0, step=1)
-        self.plan_button = gui.add_button("Plan", color=(20, 90, 160))
+        for handle in add.values():
+            if hasattr(handle, "precision") and not isinstance(handle.value, int):
+                handle.precision = DECIMALS
+        self.plan_button = gui.add_button("Plan", color=(20, 90, 160), disabled=True)
         self.stop_button = gui.add_button("Stop", disabled=True)
         self.progress = gui.add_progress_bar(0.0, visible=False)
         self.message = gui.add_html("")
-        self.save_task = gui.add_button("Save task")
-        self.save_plan = gui.add_button("Save plan")
+        self.save_task = gui.add_button("Save task", disabled=True)
+        self.save_plan = gui.add_button("Save plan", disabled=True)
         self.plan_button.on_click(lambda _: self.start())
         self.stop_button.on_click(lambda _: self._stop.set())
         self.save_task.on_click(self._send_task)
@@ -110,10 +118,12 @@ class TaskPanel:
         assert task is not None
         self.save_plan.disabled = self.session.plan is None
         fields = _with_defaults(task.source)
-        self.plan_button.disabled = self.save_task.disabled = fields is None
+        self._readable = fields is not None
+        self.plan_button.disabled = self.save_task.disabled = not self._readable
         if fields is None:
             self._say("this plan carries no task file that can be read, so the task cannot be changed here")
             return
+        self.message.content = ""  # what was said of another task
         for path, handle in self._inputs.items():
             value = _pick(fields, _PLACES.get(path, path))
             if path == _HAND and value not in handle.options:
@@ -126,6 +136,8 @@ class TaskPanel:
                 handle.value = value
             else:
                 handle.value = type(handle.value)(_FACTORS.get(path[-1], 1.0) * (value or 0.0))
+            if hasattr(handle, "precision") and not isinstance(handle.value, int):
+                handle.precision = max(DECIMALS, _decimals(handle.value))
         self._inputs["object", "material", "density"].disabled = not self._has_density()
 
     def changes(self) -> dict[tuple[str, ...], Any]:
@@ -176,7 +188,7 @@ class TaskPanel:
     def start(self) -> None:
         """Plan in the background; a second press while it runs does nothing."""
         with self.session.lock:
-            if self._thread is not None and self._thread.is_alive():
+            if self.session.opened is None or (self._thread is not None and self._thread.is_alive()):
                 return
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="pliant-planning", daemon=True)
@@ -210,7 +222,7 @@ class TaskPanel:
         except Exception as bug:  # the page says what went wrong; the server lives on
             self._say(f"planning failed: {type(bug).__name__}: {bug}", error=True)
         finally:
-            self.plan_button.disabled, self.stop_button.disabled = False, True
+            self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
             self.progress.visible = False
 
     @contextlib.contextmanager
@@ -291,6 +303,12 @@ def _with_defaults(source: str) -> dict[str, Any] | None:
         return parse_document(fields, TaskFile, source="task").model_dump(mode="json")
     except InputError:
         return None
+
+
+def _decimals(value: float | tuple[float, ...]) -> int:
+    """How many decimals a field needs to show its value; seven at most."""
+    numbers = value if isinstance(value, tuple) else (value,)
+    return next((n for n in range(7) if all(math.isclose(round(x, n), x, rel_tol=1e-9) for x in numbers)), 7)
 
 
 def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:

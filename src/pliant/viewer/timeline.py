@@ -1,7 +1,8 @@
 """A planned grasp at any instant: joints, object, shape and contacts, between the states that the plan holds.
 
-The plan knows the held object at a few instants. In between, poses follow the trajectory, displacements and forces go
-in a straight line; before the first touch nothing is deformed, and during the squeeze everything grows from zero.
+The plan knows the held object at a few instants. In between, poses follow the trajectory and displacements go in a
+straight line, while contacts and forces are those of the nearer instant; before the first touch nothing is deformed,
+and during the squeeze everything grows from zero.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ class Moment:
     def largest_pressure(self) -> float:
         """Largest pressure [Pa]; it grows with the cube root of the force, as Hertz says of any two smooth bodies."""
         return float(np.cbrt(self.share)) * self.state.largest_pressure if self.state is not None else 0.0
+
+    @property
+    def liquid_level(self) -> float | None:
+        """Height of the liquid's surface in the world [m]; between two states it goes along with the vessel."""
+        if self.state is None or self.state.liquid_level is None:
+            return None
+        rise = self.T_world_object.translation[2] - self.state.T_world_object.translation[2]
+        return float(self.state.liquid_level + rise)
 
 
 class Timeline:

@@ -140,8 +140,8 @@ def number_rows(moment: Moment, mass: float) -> list[tuple[str, str, str]]:
         ("com_shift", "centre of mass moved by", in_length(moment.share * shift)),
         ("volume_change", "volume change", f"{1e2 * moment.share * state.volume_change:+.2f} %"),
     ]
-    if state.liquid_level is not None:
-        rows.append(("liquid_level", "liquid level", f"{1e3 * state.liquid_level:.1f} mm"))
+    if moment.liquid_level is not None:
+        rows.append(("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))
     return rows
 
 
@@ -186,7 +186,7 @@ def _deepest(grasp: PlannedGrasp) -> float:
 
 def in_length(metres: float) -> str:
     """A small length in the unit that suits it."""
-    return f"{1e3 * metres:.2f} mm" if metres >= 1e-4 else f"{1e6 * metres:.2g} µm"
+    return f"{1e3 * metres:.2f} mm" if metres >= 9.95e-5 else f"{1e6 * metres:.2g} µm"
 
 
 def _is_number(cell: str) -> bool:

@@ -1,0 +1,95 @@
+"""The hand page's fields without a browser: whatever a description may hold can be opened, and is not spoilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pliant.robot import Hand, load_hand
+from pliant.robot.description import HandDescription
+from pliant.viewer.hand_page import HandPage
+
+
+@contextmanager
+def page_of(hand: Hand, change: Callable[[dict[str, Any]], None]) -> Iterator[HandPage]:
+    """The page of a hand whose description was changed; saving only gives it back."""
+    fields = hand.description.model_dump()
+    change(fields)
+    changed = replace(hand, description=HandDescription.model_validate(fields))
+
+    def save(corrected: HandDescription) -> tuple[Hand, Path]:
+        return replace(hand, description=corrected), Path("hand.yaml")
+
+    with HandPage(changed, save, port=0) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def four_fingers() -> Hand:
+    return load_hand("allegro_like")
+
+
+def test_a_joint_at_its_limit_and_a_pad_for_almost_nothing_can_be_shown(four_fingers: Hand) -> None:
+    """1.618 rad are 92.70457 degrees: rounded they lie beyond the limit."""
+    k = four_fingers.robot.joint_index("index_joint_3")
+    assert four_fingers.robot.upper[k] == pytest.approx(1.618)
+
+    def change(fields: dict[str, Any]) -> None:
+        fields["preshapes"][0]["closed"]["index_joint_3"] = float(four_fingers.robot.upper[k])
+        for pad in fields["fingers"][0]["pads"]:
+            pad["max_force"] = 0.05
+
+    with page_of(four_fingers, change) as page:
+        page._show(closed=1.0)
+        before = page.description
+        assert page._fields[0][1].value == 0.05
+        page._store()
+        assert page.description == before  # what was not touched is as it was, to the last digit
+        field = next(handle for handle, _ in page._inputs if handle.label == "index_joint_3 closed")
+        assert field.value == 92.705
+        for typed in (90.0, 92.705):
+            field.value = typed
+        assert page.description.preshapes[0].closed["index_joint_3"] == four_fingers.robot.upper[k]
+
+
+def test_a_name_that_is_another_fingers_while_it_is_typed_spoils_no_preshape(four_fingers: Hand) -> None:
+    """The page tells of every key: on its way to 'middle_one' the first finger is called 'middle' for a moment."""
+
+    def change(fields: dict[str, Any]) -> None:
+        fields["preshapes"][0]["fingers"] = ["index", "middle", "thumb"]
+
+    with page_of(four_fingers, change) as page:
+        for typed in ("mid", "middle", "middle_one"):
+            page._fields[0][0].value = typed
+        assert page.description.fingers[0].name == "middle_one"
+        assert page.description.preshapes[0].fingers == ("middle_one", "middle", "thumb")
+        page._fields[0][0].value = "middle"
+        assert "the name 'middle' is used 2 times" in page._message.content.replace("&#x27;", "'")
+        page._fields[1][0].value = "middle_one"  # two fingers change names
+        assert page.description.preshapes[0].fingers == ("middle", "middle_one", "thumb")
+        page._store()
+        assert "saved" in page._message.content
+
+
+def test_a_joint_that_is_told_after_the_preshape_was_changed_goes_where_it_was_typed(four_fingers: Hand) -> None:
+    with page_of(four_fingers, lambda fields: None) as page:
+        first, second = page.description.preshapes[:2]
+        (handle, apply), name = page._inputs[1], list(first.open)[1]
+        assert handle.label == f"{name} open"
+        handle._impl.value = 20.0
+        page._show(preshape=second.name)
+        page._change_joint(apply, None)
+        assert page.description.preshapes[0].open[name] == pytest.approx(0.349066, abs=1e-6)
+        assert page.description.preshapes[1] == second
+
+
+def test_sliding_joints_are_told_in_millimetres_and_say_so() -> None:
+    with page_of(load_hand("parallel_gripper"), lambda fields: None) as page:
+        (handle, _), *_ = page._inputs
+        assert handle.label.endswith("open [mm]")
+        assert handle.value == pytest.approx(1e3 * next(iter(page.description.preshapes[0].open.values())))
