@@ -80,9 +80,9 @@ def test_the_loop_brings_a_softer_or_stiffer_thing_to_the_same_force(thing: Made
 def test_without_disturbance_and_loop_the_command_is_the_plan(thing: MadeTask) -> None:
     log, _ = run(thing, force_loop=False)
     rows = ~log.during(RunPhase.DONE)
-    trajectory = thing.grasp.trajectory
-    for time, q in zip(log["plan_time"][rows], log["q_commanded"][rows], strict=True):
-        np.testing.assert_allclose(q, trajectory.at(float(time)), atol=1e-12)
+    planned = np.array([thing.grasp.trajectory.at(float(time)) for time in log["plan_time"][rows]])
+    np.testing.assert_allclose(log["q_planned"][rows], planned, atol=1e-12)
+    np.testing.assert_allclose(log["q_commanded"][rows][:-1], planned[1:], atol=1e-12)  # until the next sample
 
 
 def test_an_object_that_lies_elsewhere_is_found_and_its_first_finger_waits() -> None:

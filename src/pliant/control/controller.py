@@ -131,7 +131,8 @@ class GraspController:
             self._time = max(sample.time, before)
         if self._began is None:
             self._enter(self.phase, sample.time)
-        moment = self.timeline.at(self._plan_time)
+        planned_at = self._plan_time
+        moment = self.timeline.at(planned_at)
         self._estimate = self.tracker.update(sample, moment, self._pushed)
         for name in self._estimate.spikes:
             self._note(sample.time, "spike", f"a frame of '{name}' was left out")
@@ -148,7 +149,7 @@ class GraspController:
             self._command = self._last_command
         self._last_command = self._command
         self._commanded = True
-        self._record(sample, moment)
+        self._record(sample, moment, planned_at)
         return Command(self._command.copy(), self.phase, self.finished)
 
     def _advance(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
@@ -393,7 +394,8 @@ class GraspController:
 
     # -- log -----------------------------------------------------------------------------------------------------
 
-    def _record(self, sample: Sample, moment: PlannedMoment) -> None:
+    def _record(self, sample: Sample, moment: PlannedMoment, planned_at: float) -> None:
+        """What was measured beside what was planned for that time; only the command is of the time to come."""
         estimate = self._estimate
         assert estimate is not None
         joints = sample.joints
@@ -401,12 +403,12 @@ class GraspController:
         self.recorder.append(
             {
                 "time": sample.time,
-                "plan_time": self._plan_time,
+                "plan_time": planned_at,
                 "phase": PHASES.index(self.phase),
                 "q_planned": moment.q,
                 "q_measured": joints.positions if joints is not None else None,
                 "q_commanded": self._command,
-                "torque_planned": self._planned_torques() if self.phase in GRIPS else None,
+                "torque_planned": self._planned_torques(planned_at) if self.phase in GRIPS else None,
                 "torque_measured": joints.torques if joints is not None else None,
                 "force_planned": moment.forces[:, 2] if gripping else None,
                 "force_measured": estimate.measured,
@@ -420,9 +422,9 @@ class GraspController:
         for frame in sample.frames.values():
             self.recorder.frame(frame)
 
-    def _planned_torques(self) -> Floats:
-        i = min(bisect_left(self._torque_times, self._plan_time), len(self._torques) - 1)
-        scale = self.timeline.pressed(self._plan_time) ** 1.5
+    def _planned_torques(self, time: float) -> Floats:
+        i = min(bisect_left(self._torque_times, time), len(self._torques) - 1)
+        scale = self.timeline.pressed(time) ** 1.5
         return np.asarray(scale * self._torques[i])
 
     @property
