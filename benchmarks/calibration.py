@@ -13,13 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from record import about, write
 
-from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
+from pliant.lab import Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
 from pliant.objects import Body, ContactLimits, Material, make_shape
 from pliant.planner import prepare_body
 
@@ -49,13 +48,9 @@ def measure(things: list[str], wrong: tuple[tuple[float, float], ...], seeds: li
             grasp, model = make_grasp(task), prepare_body(task.body)
             for seed in seeds:
                 began = time.process_time()
-                done = calibrate_in_lab(
-                    task,
-                    grasp,
-                    truth=Disturbance(young=1.0 / young, friction=1.0 / friction),
-                    settings=replace(CALIBRATION_SETTINGS, sensors=SensorSettings(seed=seed)),
-                    thing=model,
-                )
+                truth = Disturbance(young=1.0 / young, friction=1.0 / friction)
+                settings = calibration_settings(task, truth, sensors=SensorSettings(seed=seed))
+                done = calibrate_in_lab(task, grasp, truth=truth, settings=settings, thing=model)
                 row = {"thing": thing, "young": young, "friction": friction, "seed": seed, "reason": done.reason}
                 row["cpu_s"] = time.process_time() - began
                 head, found = f"{thing:8} {young:8.2f} {friction:8.2f} {seed:5d}", done.found

@@ -50,7 +50,6 @@ def calibrate(
 
         pliant calibrate sponge.yaml --plan sponge.plan --driver my_hand:connect --speed 0.2
     """
-    from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit
     from pliant.cli.run import numbers_by_name
@@ -58,7 +57,7 @@ def calibrate(
     from pliant.documents import make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import calibration_path, find_task, load_plan, read_task, save_calibration, shipped_tasks
-    from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab
+    from pliant.lab import Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
     from pliant.planner import plan as search
 
     if driver != "lab":
@@ -92,11 +91,12 @@ def calibrate(
     if driver != "lab":
         done = _on_driver(driver, world, chosen, speed=speed, from_pregrasp=from_pregrasp, slip=not no_slip)
     else:
+        real = Disturbance(young=factors[0], friction=factors[1], mass=factors[2])
         done = calibrate_in_lab(
             world,
             chosen,
-            truth=Disturbance(young=factors[0], friction=factors[1], mass=factors[2]),
-            settings=replace(CALIBRATION_SETTINGS, sensors=SensorSettings(seed=seed)),
+            truth=real,
+            settings=calibration_settings(world, real, sensors=SensorSettings(seed=seed)),
             slip=not no_slip,
         )
     files: list[Path] = []

@@ -1,7 +1,7 @@
 """The stand-in for reality: MuJoCo plays hand, arm and soft things behind the driver interface.   (SPEC 10)"""
 
 import pliant.lab.rendering  # noqa: F401  (must come before the simulator)
-from pliant.lab.calibrating import CALIBRATION_SETTINGS, calibrate_in_lab
+from pliant.lab.calibrating import CALIBRATION_SETTINGS, calibrate_in_lab, calibration_settings
 from pliant.lab.comparison import ContactComparison, compare_contacts
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.faults import FaultyDriver, Injection, kick
@@ -59,6 +59,7 @@ __all__ = [
     "TrialSettings",
     "build_scene",
     "calibrate_in_lab",
+    "calibration_settings",
     "compare_contacts",
     "compile_scene",
     "disturbed_body",
