@@ -10,18 +10,14 @@ kept solver alone. SLSQP is the Lagrange route: analytic gradients, started from
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from record import about, write
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 
@@ -184,26 +180,6 @@ def hulls(n: int, repeats: int) -> dict[str, Any]:
     }
 
 
-def about() -> dict[str, Any]:
-    """Commit, machine and versions, so that a number can be traced."""
-    folder = Path(__file__).resolve().parent
-    git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
-    return {
-        "commit": git.stdout.strip() or "unknown",
-        "machine": {"system": platform.platform(), "processor": platform.machine(), "cpu": _cpu()},
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("pliant", "numpy", "scipy", "clarabel", "cvxpy")},
-    }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
-
-
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -227,9 +203,7 @@ def main() -> None:
             f"{shape['contacts']} x 8 edges       {shape['bare_hull_ms']:12.2f}  {shape['epsilon_l1_ms']:15.2f}  "
             f"{shape['l1_over_bare']:5.2f}  {shape['epsilon_linf_ms']:17.1f}"
         )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(about() | {"forces": rows, "hulls": shapes}, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwritten to {options.out}", file=sys.stderr)
+    write(options.out, {**about("scipy", "clarabel", "cvxpy"), "forces": rows, "hulls": shapes})
 
 
 if __name__ == "__main__":
