@@ -93,3 +93,16 @@ def test_broken_questions_say_what_is_allowed(call, arguments, message):
     result = call(*arguments)
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
+
+
+def test_names_that_look_like_markup_are_told_as_they_are(call, tmp_path):
+    """Square brackets and colons are also the language of the library that draws the tables."""
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="base"/><link name="tip"/><joint name="[red]elbow:warning:" type="revolute">'
+        '<parent link="base"/><child link="tip"/><origin xyz="0 0 0.1"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    )
+    result = call(urdf, "--frame", "tip", "--target", "0,0,0.1,1,0,0,0")
+    assert result.exit_code == 0
+    assert "[red]elbow:warning:" in result.stdout

@@ -147,7 +147,7 @@ def _on_driver(
 def _tell(answer: dict[str, Any], *, slip: bool) -> None:
     from rich.console import Console
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     if answer["status"] == "failed":
         console.print(f"the squeeze failed: {answer['reason']}", highlight=False, markup=False)
         return

@@ -68,7 +68,7 @@ def forces(
     else:
         from rich.console import Console
 
-        _show(Console(), question, answer, measures, factor)
+        _show(Console(markup=False, emoji=False), question, answer, measures, factor)
     if not answer.feasible:
         raise typer.Exit(1)
 

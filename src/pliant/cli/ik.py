@@ -121,7 +121,7 @@ def _show(answer: dict[str, Any], kinds: dict[str, str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     if "samples" in answer:
         table = Table("samples", "solved", "rate", "mean", "95 %", "max", title="inverse kinematics")
         table.add_row(

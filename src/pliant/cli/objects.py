@@ -77,13 +77,13 @@ def _print_all(shapes: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("shape", "what", r"parameters \[m]", "volume", title="shipped shapes")
+    table = Table("shape", "what", "parameters [m]", "volume", title="shipped shapes")
     for name, facts in shapes.items():
         parameters = ", ".join(
             f"{key}={_short(value)}" for key, value in facts["defaults"].items() if value is not None
         )
         table.add_row(name, facts["what"], parameters, f"{1e6 * facts['volume_m3']:.4g} cm3")
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(table)
     console.print("pliant objects SHAPE:parameter=value,... makes one; in a task file: shape: {torus: {major: 0.035}}")
 

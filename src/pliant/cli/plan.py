@@ -126,7 +126,7 @@ def _print(found: Any, path: Path) -> None:
 
     from pliant.cli.answers import plain
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     fallen = Table(title=f"{len(found.hypotheses)} hypotheses", title_justify="left")
     fallen.add_column("fell at")
     fallen.add_column("count", justify="right")
@@ -137,11 +137,11 @@ def _print(found: Any, path: Path) -> None:
         table = Table(title="kept, best first", title_justify="left")
         # Narrow enough for a terminal of 80 columns: names may break, numbers may not.
         table.add_column("", justify="right", no_wrap=True)
-        for name in ("force\n\\[N]", "pressure\n\\[kPa]"):
+        for name in ("force\n[N]", "pressure\n[kPa]"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("fingers")
         table.add_column("preshape")
-        for name in ("joint\nrange", "arm path\n\\[rad]", "time\n\\[s]"):
+        for name in ("joint\nrange", "arm path\n[rad]", "time\n[s]"):
             table.add_column(name, justify="right", no_wrap=True)
         for rank, grasp in enumerate(found.grasps, start=1):
             table.add_row(

@@ -170,13 +170,13 @@ def _print(answer: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     table = Table(
         "contact",
         "normal force [N]",
-        r"radius \[mm]",
-        r"peak pressure \[kPa]",
-        r"centre \[mm]",
+        "radius [mm]",
+        "peak pressure [kPa]",
+        "centre [mm]",
         title=f"model {answer['model']}",
     )
     for k, contact in enumerate(answer["contacts"]):

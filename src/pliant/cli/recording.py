@@ -123,7 +123,7 @@ def _print(report: RecordingReport, files: list[Path]) -> None:
                 _number(grasp.diameter, 1e3, "", 1) if first else "",
                 _number(grasp.stiffness, 1e-3, "", 2) if first else "",
             )
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(table)
     measured = "measured" if report.lag_measured else "assumed: one frame"
     console.print(

@@ -266,7 +266,7 @@ def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     reason = f" ({result.reason})" if result.reason else ""
     console.print(result.outcome, style="bold", end="")
     console.print(reason, highlight=False, markup=False)
@@ -323,7 +323,7 @@ def _tell_series(result: SeriesResult, json: bool) -> None:
 
     from pliant.lab import table_of
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     console.print(table_of([("this plan", result)]), highlight=False)
     for entry in result.entries:
         if entry.outcome != "held":

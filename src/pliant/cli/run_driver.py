@@ -170,7 +170,7 @@ def _answer(result: DriverRun, control: ControlOptions, grasp: PlannedGrasp) -> 
 def _tell(result: DriverRun, answer: dict[str, Any]) -> None:
     from rich.console import Console
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     reason = f" ({result.reason})" if result.reason else ""
     console.print(f"{result.outcome}{reason}", highlight=False, markup=False)
     felt = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"

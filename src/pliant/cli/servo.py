@@ -92,7 +92,7 @@ def _show(answer: dict[str, Any], shortfall: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, emoji=False)
     table = Table("error", "position", "rotation", title=f"{answer['points']} points over {answer['duration_s']:g} s")
     for label, key in (
         ("of the servo", "error"),
