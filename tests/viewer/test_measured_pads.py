@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.control import PadResponse, PadSensor, RunRecorder, TactileFrame
-from pliant.errors import InputError
+from pliant.errors import DocumentError, InputError
 from pliant.files import save_run
 from pliant.planner import Plan
 from pliant.robot import cell_layout
@@ -135,3 +135,11 @@ def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan
         assert "Hand joints (dotted: measured)" not in session.panels.plots.content
     assert "grasp 1 was run" in _made(plan, found[1])
     assert "grasp 1 was run" not in _made(plan, found[0])
+
+
+def test_a_run_of_another_robot_is_refused(plan: Plan, tmp_path: Path) -> None:
+    recorder = RunRecorder(("opening",), ())
+    recorder.append({"time": 0.0, "plan_time": 0.0, "phase": 0})
+    path = save_run(recorder.log(), tmp_path / "gripper.run")
+    with pytest.raises(DocumentError, match="of another robot than the plan: it moves 'opening'"):
+        measured_run(path, plan)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.errors import DocumentError, Problem
 from pliant.planner import Plan
 
 if TYPE_CHECKING:
@@ -85,10 +86,17 @@ def measured_run(path: str | Path, plan: Plan) -> Measured:
     Args:
         path: the run log.
         plan: the plan that was run; it knows which finger a contact's link belongs to.
+
+    Raises:
+        DocumentError: the log cannot be read, or is of another robot.
     """
     from pliant.files import load_run
 
     log = load_run(path)
+    foreign = [name for name in log.joints if name not in plan.task.assembly.robot.joint_names]
+    if foreign:
+        what = f"is of another robot than the plan: it moves '{foreign[0]}'"
+        raise DocumentError(str(path), Problem("", what, f"a run of {plan.task.assembly.name}"))
     fingers = {c.link: c.finger or "palm" for g in plan.grasps for state in g.states for c in state.contacts}
     clock = _plan_clock(log)
     order = np.flatnonzero(np.isfinite(clock))
