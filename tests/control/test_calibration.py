@@ -105,6 +105,20 @@ def test_steps_that_leave_small_strains_do_not_count(ball: MadeTask) -> None:
     assert found.points <= 5
 
 
+def test_a_narrow_span_of_forces_leaves_the_modulus_open_and_says_how_far(ball: MadeTask) -> None:
+    """Met 0.1 mm earlier and softer, or later and stiffer: nearly the same forces where they hardly differ."""
+    thing = thing_of(ball)
+    wide = synthetic(ball, thing, 3e5, 0.0001, steps=12, deepest=0.0012)
+    assert not any("may be" in note for note in fitted(ball, thing, wide).notes)
+    found = fitted(ball, thing, replace(wide, points=wide.points[-4:]))
+    told = re.search(r"modulus may be (\S+) to (\S+) Pa: the forces felt span a factor of 1\.3", " ".join(found.notes))
+    assert told is not None, found.notes
+    least, most = float(told[1]), float(told[2])
+    assert least < 0.86 * most
+    assert least <= 3e5 <= most
+    assert least <= found.young <= most
+
+
 def test_too_few_steps_are_refused(ball: MadeTask) -> None:
     thing = thing_of(ball)
     samples = synthetic(ball, thing, 1e5, 0.0)

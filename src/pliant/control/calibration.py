@@ -44,6 +44,10 @@ STRONG = 0.25  # steps with less than this part of the largest force are left ou
 # Mean pressure over E*, up to which small strains describe a squeeze; a ball between plates has 0.424 sqrt(depth / R).
 # Steps beyond are left out where at least so many are within.
 SMALL_STRAIN, LEAST_SMALL = 0.08, 4
+VAGUE, RANGE_STEP = (
+    0.15,
+    2.5e-5,
+)  # an E that is known worse than so is told; offsets are tried in such steps for that [m]
 MOST_SHIFTS, EVEN = 8, 2e-5  # of the object between the pads; depths that differ by less are equal [m]
 MOST_SCALINGS = 4  # of E for one offset, where covers are soft
 YOUNG_RANGE = 30.0  # times up or down from the start value
@@ -277,6 +281,12 @@ def fit_squeeze(
     notes = []
     if misfit > 0.15:
         notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
+    least, most = _range(model, young, offset)
+    if most > (1.0 + VAGUE) * young or least < (1.0 - VAGUE) * young:
+        span = f"the forces felt span a factor of {felt.max() / felt.min():.1f}"
+        notes.append(
+            f"Young's modulus may be {least:.2g} to {most:.2g} Pa: {span}, which leaves open where the touch was"
+        )
     if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
         notes.append("the fit ran into its bounds: do not trust it")
     if friction is None:
@@ -315,6 +325,20 @@ def _best(model: _Model, start: float) -> tuple[float, float]:
     )
     offset = float(best.x)
     return model.fit(offset, start, range(count))[0], offset
+
+
+def _range(model: _Model, young: float, offset: float) -> tuple[float, float]:
+    """Least and largest modulus that go with what was felt and known nearly as well (one sigma) as the best."""
+    count = range(len(model.felt))
+    cost = model.fit(offset, young, count)[1]
+    found = [young]
+    for way in (-RANGE_STEP, RANGE_STEP):
+        for i in range(1, round(WIDEST / RANGE_STEP) + 1):
+            other, worse = model.fit(offset + i * way, young, count)
+            if worse > cost + 1.0:
+                break
+            found.append(other)
+    return min(found), max(found)
 
 
 def _without_slip(held: SlipOnset | None) -> str:
