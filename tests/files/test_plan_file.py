@@ -327,6 +327,7 @@ def test_too_many_parts_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch)
         (np.zeros((10, 1)), r"has the shape (10, 1); expected 10"),
         (np.zeros(11), "has the shape (11,); expected 10"),
         (np.full(10, np.nan), "the value at (0,) is nan"),
+        (np.append(np.arange(9.0), 1e300), "the value at (9,) is 1e+300"),
         (np.arange(10.0)[::-1], "does not increase from 0"),
     ],
 )

@@ -9,6 +9,7 @@ PLIANT_FUZZ_EXAMPLES raises the number of examples of every fuzz test, PLIANT_FU
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -177,7 +178,7 @@ def rewritten(tree: Any, seed: int) -> Any:
         container, key = rng.choice(places)
         what = rng.randrange(6)
         if what <= 2:
-            container[key] = rng.choice(NASTY_VALUES)
+            container[key] = copy.deepcopy(rng.choice(NASTY_VALUES))  # what comes next may change it
         elif what == 3:
             del container[key]
         elif what == 4 and isinstance(container, dict):
@@ -189,7 +190,7 @@ def rewritten(tree: Any, seed: int) -> Any:
             with contextlib.suppress(KeyError, IndexError):  # it may just have gone
                 container[key] = json.loads(json.dumps(other[place]))
         if isinstance(container, dict) and rng.random() < 0.1:
-            container["foreign"] = rng.choice(NASTY_VALUES)
+            container["foreign"] = copy.deepcopy(rng.choice(NASTY_VALUES))
     return tree
 
 

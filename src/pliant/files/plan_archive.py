@@ -22,6 +22,8 @@ MOST_BYTES = 1_000_000_000
 """Of the file, and of everything in it once unpacked."""
 MOST_TEXT = 50_000_000
 """Of plan.json: a hundred times what a large plan has."""
+LARGEST = 1e12
+"""Of the numbers in arrays: far larger ones cannot even be squared."""
 DTYPES = {"<f8": 8, "<f4": 4, "<i8": 8}
 NAME = re.compile(r"plan\.json|task\.yaml|robot\.urdf|meshes/[0-9a-f]{64}\.[a-z]{2,5}|arrays/[a-z0-9_]{1,40}\.npy")
 ALLOWED_NAMES = "plan.json, task.yaml, robot.urdf, meshes/HASH.SUFFIX, arrays/NAME.npy"
@@ -61,4 +63,8 @@ class Archive(ZipParts):
         if finite and not np.isfinite(array).all():
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             raise PlanError(self.source, Problem(where, f"the value at {place} is {array[place]}", "finite numbers"))
+        if array.dtype.kind == "f" and (far := np.abs(array) > LARGEST).any():
+            place = tuple(int(i) for i in np.argwhere(far)[0])
+            allowed = f"metres, radians, seconds, newtons and pascals up to {LARGEST:g}"
+            raise PlanError(self.source, Problem(where, f"the value at {place} is {array[place]:g}", allowed))
         return array
