@@ -127,6 +127,16 @@ def test_a_path_that_jumps_is_refused_with_time_and_size():
         check_continuity(flip, 0.002, duration=1.0)
 
 
+def test_places_and_speeds_beyond_all_measure_are_refused_before_they_overflow():
+    with pytest.raises(OptionError, match=r"lies 1e\+200 m away; at most 1e\+09 m"):
+        Hold(pin.SE3(np.eye(3), np.array([0.0, 1e200, 0.0])))
+    rushing = PathFunction(lambda t: T0, twist=lambda t: np.full(6, 1e200))
+    with pytest.raises(OptionError, match=r"moves with 1e\+200 m/s or rad/s at t = 0 s"):
+        check_continuity(rushing, 0.002, duration=1.0)
+    with pytest.raises(OptionError, match=r"the quaternion has length (inf|1e\+200)"):
+        pose_from_quaternion((0.0, 0.0, 0.0), (1e200, 0.0, 0.0, 0.0), where="start")
+
+
 def test_a_path_without_an_end_needs_a_duration():
     with pytest.raises(OptionError, match="never ends"):
         check_continuity(Hold(T0), 0.002)

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.errors import OptionError, Problem
-from pliant.servo.poses import check_pose
+from pliant.servo.poses import FARTHEST, check_pose
 
 __all__ = ["Carried", "Circle", "Eased", "FigureEight", "Hold", "Path", "PathFunction", "Waypoints", "check_continuity"]
 
@@ -243,9 +243,11 @@ def check_continuity(path: Path, dt: float, *, duration: float | None = None, wh
         raise OptionError(where, Problem("duration", "the path never ends", "say how much of it is meant"))
     T0, U0 = path.at(0.0)
     check_pose(T0, where=f"{where} at t = 0")
+    _check_twist(U0, where, 0.0)
     for t in np.arange(dt, end + 0.5 * dt, dt):
         T1, U1 = path.at(float(t))
         check_pose(T1, where=f"{where} at t = {t:.6g} s")
+        _check_twist(U1, where, float(t))
         mean = 0.5 * dt * (U0 + U1)
         moved = np.concatenate([T1.translation - T0.translation, pin.log3(T1.rotation @ T0.rotation.T)])
         for part, unit in ((slice(0, 3), "m"), (slice(3, 6), "rad")):
@@ -256,6 +258,13 @@ def check_continuity(path: Path, dt: float, *, duration: float | None = None, wh
                 allowed = f"its twist there accounts for {told:.4g} {unit}; make it continuous"
                 raise OptionError(where, Problem("", what, allowed))
         T0, U0 = T1, U1
+
+
+def _check_twist(U: Array, where: str, t: float) -> None:
+    fastest = float(np.abs(U).max())
+    if not fastest <= FARTHEST:
+        what = f"moves with {fastest:.3g} m/s or rad/s at t = {t:.6g} s"
+        raise OptionError(where, Problem("", what, f"at most {FARTHEST:g}"))
 
 
 def _refuse_jumps(t: Array, poses: Sequence[pin.SE3], max_speed: float, max_turn_rate: float) -> None:

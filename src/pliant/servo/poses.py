@@ -16,6 +16,9 @@ __all__ = ["check_pose", "pose_from_numbers", "pose_from_quaternion", "pose_numb
 # A quaternion written with four digits is off by at most this.
 NORM_TOLERANCE = 1e-3
 
+FARTHEST = 1e9
+"""Of a pose from the origin [m], and of what moves in a second: beyond, sums of squares mean nothing."""
+
 
 def pose_from_quaternion(position: Sequence[float], quaternion: Sequence[float], *, where: str) -> pin.SE3:
     """T from x y z and w x y z. A quaternion that is not of length one is refused, not silently scaled."""
@@ -25,7 +28,7 @@ def pose_from_quaternion(position: Sequence[float], quaternion: Sequence[float],
         raise OptionError("pose", Problem(where, what, "three for the position and four (w x y z) for the quaternion"))
     if not (np.isfinite(p).all() and np.isfinite(wxyz).all()):
         raise OptionError("pose", Problem(where, "a number is NaN or infinite", "finite numbers"))
-    norm = float(np.linalg.norm(wxyz))
+    norm = math.hypot(*wxyz)
     if abs(norm - 1.0) > NORM_TOLERANCE:
         what = f"the quaternion has length {norm:.6g}"
         unit = "" if norm < 1e-9 else ": " + ", ".join(f"{value:.6g}" for value in wxyz / norm)
@@ -54,6 +57,9 @@ def check_pose(T: pin.SE3, *, where: str) -> NDArray[np.float64]:
     a, b, c, d, e, f, g, h, i, x, y, z = numbers.tolist()  # plain numbers: numpy would take ten times as long
     if not math.isfinite(a + b + c + d + e + f + g + h + i + x + y + z):
         raise OptionError("pose", Problem(where, "a number is NaN or infinite", "finite numbers"))
+    if max(abs(x), abs(y), abs(z)) > FARTHEST:
+        away = max(abs(x), abs(y), abs(z))
+        raise OptionError("pose", Problem(where, f"lies {away:.3g} m away", f"at most {FARTHEST:g} m"))
     # A right-handed rotation's rows: two unit vectors and their cross product.
     off = (
         a * a + b * b + c * c - 1.0,
