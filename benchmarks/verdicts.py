@@ -37,7 +37,7 @@ from pliant.planner.setting import Setting
 JOINTS = TrialSettings(
     from_pregrasp=True,
     period=0.012,
-    lab=CALIBRATION_SETTINGS.lab,  # the finest there is: planned contacts are tenths of a millimetre deep
+    lab=CALIBRATION_SETTINGS.lab,  # a fine one: planned contacts are tenths of a millimetre deep
     control=ControlOptions(force_loop=False),
     fine=True,
 )

@@ -124,22 +124,24 @@ def test_limits_that_are_no_limits_are_refused_and_the_driver_is_closed(
     assert [hand.stopped for hand in made_drivers] == ["closed"]
 
 
+@pytest.mark.parametrize("failure", [OSError("port is gone"), SystemExit(0)])
 def test_a_driver_that_cannot_be_closed_costs_nothing_that_was_measured(
     plan_file: Path,
     made_drivers: list[SpringHand],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    failure: BaseException,
 ) -> None:
     def stuck(self: SpringHand) -> None:
-        raise OSError("port is gone")
+        raise failure
 
     monkeypatch.setattr(SpringHand, "close", stuck)
     arguments = ["run", str(plan_file), "--driver", "my_hand:connect", "--out", "ball.run", "--json"]
     assert run_command_line(arguments) == 0
     streams = capsys.readouterr()
     assert json.loads(streams.out)["outcome"] == "held"
-    assert "warning: my_hand:connect could not be closed: OSError: port is gone" in streams.err
+    assert f"warning: my_hand:connect could not be closed: {type(failure).__name__}: {failure}" in streams.err
     assert len(load_run(tmp_path / "ball.run"))
 
 

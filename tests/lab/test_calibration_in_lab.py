@@ -10,7 +10,7 @@ import pytest
 from made_plans import MadeTask, made
 from pliant.control import CalibrationRun
 from pliant.files import calibration_path, read_task, save_calibration
-from pliant.lab import Disturbance, calibrate_in_lab
+from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
 from pliant.planner import Plan, plan
 
 WANTED = 0.15
@@ -91,3 +91,14 @@ def test_the_next_plan_foretells_the_labs_force_better(
     assert before > 0.4  # half the modulus is half the force
     assert after < 0.15
     assert after < 0.4 * before
+
+
+def test_stiff_things_are_calibrated_in_a_lab_with_harder_contacts() -> None:
+    task = made("ball", hand="parallel_gripper", young=1.5e6).task
+    sensors = SensorSettings(seed=5)
+    usual, hard = calibration_settings(task), calibration_settings(task, Disturbance(young=2.0), sensors=sensors)
+    assert usual.lab == CALIBRATION_SETTINGS.lab
+    assert hard.lab.step == 0.5 * usual.lab.step
+    assert hard.lab.yielding < usual.lab.yielding
+    assert hard.sensors == sensors
+    assert hard.period % hard.lab.step == pytest.approx(0.0, abs=1e-12)

@@ -318,3 +318,15 @@ def test_an_arm_that_folds_into_itself_is_found_out() -> None:
     found = problems(trajectory(plan, q=folded), collisions=True)
     hits = [line for line in found.splitlines() if "runs into" in line]
     assert any("scene" not in line and "box" not in line and "object" not in line for line in hits), found
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.5e-3, False), (2e-3, True)])
+def test_a_weak_contact_is_held_to_the_precision_of_the_strong_ones(share: float, told: bool) -> None:
+    """Forces are found to a thousandth of the largest, so a weak contact may miss more of its own."""
+    plan = ball_plan()
+    strong = float(np.linalg.norm(plan.grasps[0].states[0].contacts[1].wanted))
+    weak = np.array([0.0, 0.0, 0.1])
+    plan = contact(plan, 0, force=weak, wanted=np.array([0.0, 0.0, 0.1 + share * strong]))
+    problems = verify_plan(plan, collisions=False).problems
+    found = [p for p in problems if "contacts[0]" in p.where and "below the wanted" in p.what]
+    assert bool(found) is told

@@ -133,7 +133,7 @@ def test_places_and_speeds_beyond_all_measure_are_refused_before_they_overflow()
     rushing = PathFunction(lambda t: T0, twist=lambda t: np.full(6, 1e200))
     with pytest.raises(OptionError, match=r"moves with 1e\+200 m/s or rad/s at t = 0 s"):
         check_continuity(rushing, 0.002, duration=1.0)
-    with pytest.raises(OptionError, match=r"the quaternion has length (inf|1e\+200)"):
+    with pytest.raises(OptionError, match=r"the quaternion has length 1e\+200"):
         pose_from_quaternion((0.0, 0.0, 0.0), (1e200, 0.0, 0.0, 0.0), where="start")
 
 

@@ -119,7 +119,7 @@ def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan
     for rank, grasp in enumerate(plan.grasps):
         recorder = RunRecorder(joints[::-1], (ARRAY,))  # in whatever order
         for time in np.linspace(0.0, grasp.trajectory.duration, 20):
-            q = grasp.trajectory.at(time - 0.01)[::-1]  # the controller's clock goes on before the row is written
+            q = grasp.trajectory.at(time - 0.01)[::-1]  # in logs of earlier versions times were a cycle ahead
             recorder.append({"time": time, "plan_time": time, "phase": 0, "q_planned": q, "q_measured": q})
         found[rank] = measured_run(save_run(recorder.log(), tmp_path / f"{rank}.run"), plan)
         assert found[rank].rank == rank
@@ -133,8 +133,8 @@ def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan
         assert "Hand joints (dotted: measured)" in session.panels.plots.content
         session.show_rank(0)
         assert "Hand joints (dotted: measured)" not in session.panels.plots.content
-    assert "grasp 1 was run" in _made(plan, found[1])
-    assert "grasp 1 was run" not in _made(plan, found[0])
+    assert "rank 2 was run" in _made(plan, found[1])
+    assert "was run" not in _made(plan, found[0])
 
 
 def test_a_run_of_another_robot_is_refused(plan: Plan, tmp_path: Path) -> None:

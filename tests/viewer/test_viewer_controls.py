@@ -128,6 +128,30 @@ def test_the_rank_slider_follows_the_buttons(session: Session, plan: Plan) -> No
     assert session.rank == 13
 
 
+def test_a_rank_slider_that_is_dragged_on_while_a_grasp_is_drawn_does_not_jump_back(
+    session: Session, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = replace(plan, grasps=plan.grasps * 7)
+    session.open(Opened(many.task, many))
+    slider, stage = session.panels._further, session.stage
+    assert stage is not None
+    draw, drawn = stage.show_rank, []
+
+    def slow(rank: int | None) -> None:
+        drawn.append(rank)
+        if len(drawn) == 1:
+            slider._impl.value = 9  # the page's next message comes in
+        draw(rank)
+
+    monkeypatch.setattr(stage, "show_rank", slow)
+    by_hand(slider, 5)
+    assert slider.value == 9
+    for _ in range(2):  # two more messages; their listeners come late
+        by_hand(slider, slider.value)
+    assert drawn == [4, 8]
+    assert session.rank == 8
+
+
 def test_controls_do_nothing_but_remember_the_look_while_nothing_is_open(session: Session, plan: Plan) -> None:
     panels = session.panels
     assert panels.task.plan_button.disabled and panels.task.save_task.disabled and panels.task.save_plan.disabled

@@ -72,7 +72,7 @@ def progress(description: str, total: float | None = None) -> Iterator[Callable[
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),

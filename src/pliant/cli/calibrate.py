@@ -50,7 +50,6 @@ def calibrate(
 
         pliant calibrate sponge.yaml --plan sponge.plan --driver my_hand:connect --speed 0.2
     """
-
     from pliant.cli.answers import EXIT_NO, emit
     from pliant.cli.run import numbers_by_name
     from pliant.cli.run_driver import known_driver, load_factory

@@ -87,6 +87,7 @@ def _print_all(shown: dict[str, dict[str, Any]]) -> None:
 
 def _print_one(facts: dict[str, Any]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
@@ -104,4 +105,4 @@ def _print_one(facts: dict[str, Any]) -> None:
     for label in ("sources", "assumed"):
         for text in facts[label]:
             console.print(f"[dim]{label[:-1] if label == 'sources' else label}:[/] {text}")
-    console.print(f"[dim]urdf:[/] {facts['urdf']}")
+    console.print(f"[dim]urdf:[/] {escape(str(facts['urdf']))}")

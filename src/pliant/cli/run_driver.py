@@ -94,7 +94,7 @@ def opened_driver(
         if callable(getattr(made, "close", None)):
             try:
                 made.close()
-            except Exception as bad:
+            except (Exception, SystemExit) as bad:
                 print(f"warning: {name} could not be closed: {type(bad).__name__}: {bad}", file=sys.stderr)
 
 

@@ -98,7 +98,7 @@ def check_driver(driver: object, assembly: Assembly, *, source: str = "driver") 
     wrong += [unknown_name("tactile array", name, known, where="array_names") for name in unknown]
     for name, low, high, allowed in (("period", 1e-4, 1.0, "0.0001 to 1 s"), ("time", -1e12, 1e12, "seconds")):
         value = has.get(name, low)
-        if not isinstance(value, int | float | np.number) or not low <= float(value) <= high:
+        if not low <= _number(value) <= high:
             wrong.append(Problem(name, _short(value), allowed))
     if wrong:
         raise OptionError(source, wrong)
@@ -111,6 +111,14 @@ def _strings(value: object) -> tuple[str, ...] | None:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return None
     return tuple(str(name) for name in value)
+
+
+def _number(value: Any) -> float:
+    """NaN where it is none; a text is none, whatever it says."""
+    try:
+        return float("nan") if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
 
 
 def _short(value: object) -> str:

@@ -44,10 +44,8 @@ STRONG = 0.25  # steps with less than this part of the largest force are left ou
 # Mean pressure over E*, up to which small strains describe a squeeze; a ball between plates has 0.424 sqrt(depth / R).
 # Steps beyond are left out where at least so many are within.
 SMALL_STRAIN, LEAST_SMALL = 0.08, 4
-VAGUE, RANGE_STEP = (
-    0.15,
-    2.5e-5,
-)  # an E that is known worse than so is told; offsets are tried in such steps for that [m]
+VAGUE = 0.15  # an E that is known worse than so is told
+RANGE_STEP = 2.5e-5  # for that, offsets are tried in such steps [m]
 MOST_SHIFTS, EVEN = 8, 2e-5  # of the object between the pads; depths that differ by less are equal [m]
 MOST_SCALINGS = 4  # of E for one offset, where covers are soft
 YOUNG_RANGE = 30.0  # times up or down from the start value
@@ -328,14 +326,18 @@ def _best(model: _Model, start: float) -> tuple[float, float]:
 
 
 def _range(model: _Model, young: float, offset: float) -> tuple[float, float]:
-    """Least and largest modulus that go with what was felt and known nearly as well (one sigma) as the best."""
+    """Least and largest modulus that go with what was felt and known nearly as well (one sigma) as the best.
+
+    Where even the best leaves more than the model is believed to, a sigma is as much more.
+    """
     count = range(len(model.felt))
     cost = model.fit(offset, young, count)[1]
+    worst = cost + max(1.0, cost / max(len(count) - 2, 1))
     found = [young]
     for way in (-RANGE_STEP, RANGE_STEP):
         for i in range(1, round(WIDEST / RANGE_STEP) + 1):
             other, worse = model.fit(offset + i * way, young, count)
-            if worse > cost + 1.0:
+            if worse > worst:
                 break
             found.append(other)
     return min(found), max(found)

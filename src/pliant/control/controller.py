@@ -395,7 +395,7 @@ class GraspController:
     # -- log -----------------------------------------------------------------------------------------------------
 
     def _record(self, sample: Sample, moment: PlannedMoment, planned_at: float) -> None:
-        """What was measured beside what was planned for that time; only the command is of the time to come."""
+        """What was measured beside what was planned for that time; phase, wanted forces and command follow from it."""
         estimate = self._estimate
         assert estimate is not None
         joints = sample.joints

@@ -40,7 +40,8 @@ class RunLog:
             ``q_planned``, ``q_measured``, ``q_commanded`` (j), ``torque_measured``, ``torque_planned``,
             ``torque_commanded`` (j; NaN where unknown), ``force_planned``, ``force_measured``, ``force_filtered``,
             ``force_wanted`` (n) [N], ``point_planned``, ``point_measured``, ``point_filtered`` (n x 3, in the links'
-            frames) [m]. Planned and measured values are of one time; commands are for the time until the next step.
+            frames) [m]. Planned and measured values are of one time; phase, wanted forces and
+            commands are for the time until the next step.
         events: in the order in which they happened.
         frames: of every array that sent any.
         facts: anything else worth keeping, in JSON's types; ``pad_sensor`` is what counts meant in this run.

@@ -89,4 +89,5 @@ def with_calibration(fields: TaskFile, task: str | Path) -> tuple[TaskFile, tupl
     changed = {"young": known.young, "friction": material.friction if known.friction is None else known.friction}
     thing = fields.object.model_copy(update={"material": material.model_copy(update=changed)})
     said = ", ".join(f"{name} {getattr(material, name):.4g} -> {value:.4g}" for name, value in changed.items())
-    return fields.model_copy(update={"object": thing}), (f"{path.name}: {said}",)
+    doubts = [note for note in known.notes if note.startswith("Young's modulus")]
+    return fields.model_copy(update={"object": thing}), tuple(f"{path.name}: {text}" for text in (said, *doubts))

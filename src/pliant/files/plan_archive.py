@@ -37,9 +37,7 @@ class Archive(ZipParts):
         kind = PartsKind("plan", "plan.json", NAME, ALLOWED_NAMES, MOST_BYTES, MOST_TEXT, PlanError)
         super().__init__(data, str(path), kind)
 
-    def array(
-        self, name: str, dtype: str, shape: tuple[int | None, ...], *, finite: bool = True
-    ) -> NDArray[np.generic]:
+    def array(self, name: str, dtype: str, shape: tuple[int | None, ...]) -> NDArray[np.generic]:
         """The array ``arrays/name.npy``, refused unless kind and shape are those expected (None: any length)."""
         where = f"arrays/{name}.npy"
         data = self.bytes(where)
@@ -60,7 +58,7 @@ class Archive(ZipParts):
         if problem is not None:
             raise PlanError(self.source, problem)
         array = np.frombuffer(data, dtype=dtype, offset=start).reshape(got).copy()
-        if finite and not np.isfinite(array).all():
+        if not np.isfinite(array).all():
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             raise PlanError(self.source, Problem(where, f"the value at {place} is {array[place]}", "finite numbers"))
         if array.dtype.kind == "f" and (far := np.abs(array) > LARGEST).any():

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from pliant.errors import OptionError, Problem
 
-__all__ = ["check_pose", "pose_from_numbers", "pose_from_quaternion", "pose_numbers"]
+__all__ = ["FARTHEST", "check_pose", "pose_from_numbers", "pose_from_quaternion", "pose_numbers"]
 
 # A quaternion written with four digits is off by at most this.
 NORM_TOLERANCE = 1e-3
 
 FARTHEST = 1e9
-"""Of a pose from the origin [m], and of what moves in a second: beyond, sums of squares mean nothing."""
+"""Of a pose from the origin [m], and of what moves in a second; there a number tells no less than 0.1 um."""
 
 
 def pose_from_quaternion(position: Sequence[float], quaternion: Sequence[float], *, where: str) -> pin.SE3:

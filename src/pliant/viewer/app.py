@@ -206,10 +206,16 @@ def _free_port(host: str, first: int) -> int:
     if not first:
         return any_port
     last = min(first + PORTS, 2**16) - 1
+    forbidden = False
     for port in range(first, last + 1):
-        with contextlib.suppress(OSError):
+        try:
             return _listened_on(host, port)
-    raise OSError(f"no port from {first} to {last} is free")
+        except PermissionError:
+            forbidden = True
+        except OSError:
+            continue
+    why = "free and allowed; without privileges take one from 1024 on" if forbidden else "free"
+    raise OSError(f"no port from {first} to {last} is {why}")
 
 
 def _listened_on(host: str, port: int) -> int:

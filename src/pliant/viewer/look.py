@@ -62,7 +62,7 @@ def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Float
 
 
 def floor_height(task: Task) -> float:
-    """Height of the floor [m]: zero, or the lowest of robot, object and surroundings where that is below."""
+    """Height of the floor [m]: zero, or the lowest of the robot's base, object and surroundings where that is below."""
     thing = task.body.mesh.transformed(task.T_world_object)
     base = float(task.assembly.robot.T_world_base.translation[2])
     return min(0.0, base, *(float(mesh.bounds[0, 2]) for mesh in (thing, *task.scene)))

@@ -123,7 +123,7 @@ def _plan_clock(log: RunLog) -> Floats:
 def _rank(log: RunLog, plan: Plan, clock: Floats, order: NDArray[np.int64]) -> int | None:
     """The grasp whose joints are those that the run was to follow, if it is clearly one of them.
 
-    Times and planned joints of a log may be a cycle of the controller apart, so they never fit to the last digit.
+    In logs of earlier versions times and planned joints are a cycle of the controller apart.
     """
     names = plan.task.assembly.robot.joint_names
     if set(log.joints) != set(names):

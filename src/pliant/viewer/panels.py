@@ -151,8 +151,11 @@ class Panels:
 
                 @self._further.on_update
                 def _(event: Any) -> None:
-                    if event.client_id is not None:  # only a hand: it also follows the buttons
-                        session.show_rank(int(event.target.value) - 1)
+                    if event.client_id is None:  # only a hand: it also follows the buttons
+                        return
+                    with session.lock:  # as for the time: only the newest of a quick drag is drawn
+                        if (rank := int(event.target.value) - 1) != session.rank:
+                            session.show_rank(rank, dragged=True)
 
             ghosts = gui.add_button_group("Ghosts", (NOTHING, "kept", "rejected"))
             self._filter = gui.add_dropdown("Stage", (ALL_STAGES, *(s.value for s in stages_of(plan))))
@@ -223,15 +226,19 @@ class Panels:
         self.task.opened()
         self.ranked()
 
-    def ranked(self) -> None:
-        """Another grasp is shown."""
+    def ranked(self, *, dragged: bool = False) -> None:
+        """Another grasp is shown.
+
+        Args:
+            dragged: by the slider, which stays where it is.
+        """
         duration = self.session.player.duration
         self.slider.max = max(round(duration, 2), 0.01)
         self.slider.visible = self.play.visible = self.speed.visible = duration > 0.0
         for k, button in enumerate(self._buttons[:MOST_BUTTONS]):
             if hasattr(button, "color") and self.session.plan is not None and k < len(self.session.plan.grasps):
                 button.color = (20, 90, 160) if k == self.session.rank else (150, 160, 172)
-        if self._further is not None:
+        if self._further is not None and not dragged:
             self._further.value = self.session.rank + 1
         if self._rejected is not None:  # its ghost has gone with the grasp before
             self._rejected.value = NOTHING

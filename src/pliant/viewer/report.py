@@ -217,7 +217,9 @@ def _made(plan: Plan, measured: Measured | None) -> str:
     rows += [(f"CPU time, {stage}", f"{seconds:.1f} s") for stage, seconds in plan.cpu_s.items()]
     rows += [(f"version of {name}", version) for name, version in plan.versions.items()]
     if measured is not None and measured.of(0) is None:
-        rows.append(("run", f"left out of the plots, which are of the best grasp: grasp {measured.rank} was run"))
+        assert measured.rank is not None
+        what = f"left out of the plots, which are of the best grasp: rank {measured.rank + 1} was run"
+        rows.append(("run", what))
     elif measured is not None:
         rows.append(("run", measured.title or "measured values are dotted in the plots"))
     rows += [("note on the task", note) for note in plan.task.notes]

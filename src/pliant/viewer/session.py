@@ -121,15 +121,19 @@ class Session:
 
     # -- what the page does, which is nothing before anything is open and after the tab has gone -----------------
 
-    def show_rank(self, rank: int) -> None:
-        """Show a kept grasp, just held."""
+    def show_rank(self, rank: int, *, dragged: bool = False) -> None:
+        """Show a kept grasp, just held.
+
+        Args:
+            dragged: a hand on the slider says so, and may have moved it on since: it is left where it is.
+        """
         with self.lock:
             if self.stage is None:
                 return
             with self.changing() as stage:
                 self._show_rank(stage, rank)
                 stage.show_ghosts([])
-                self.panels.ranked()
+                self.panels.ranked(dragged=dragged)
         self._send_shapes()
 
     def _show_rank(self, stage: Stage, rank: int) -> None:
