@@ -128,10 +128,15 @@ def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path
     path = tmp_path / "thing.yaml"
     path.write_text(TASK)
     assert read_task(path).body.material.young == 2e5
-    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5)
+    doubt = "Young's modulus may be 2.8e+05 to 4.5e+05 Pa: the forces felt span a factor of 1.3"
+    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5, (doubt, "something else"))
     save_calibration(found, tmp_path / "thing.calibration.yaml", young=2e5, friction=0.6)
     task = read_task(path)
     assert task.body.material.young == pytest.approx(3.5e5)
     assert task.body.material.friction == pytest.approx(0.45)
-    assert any("thing.calibration.yaml" in note for note in task.notes)
+    told = [note for note in task.notes if "thing.calibration.yaml" in note]
+    assert told == [
+        "thing.calibration.yaml: young 2e+05 -> 3.5e+05, friction 0.6 -> 0.45",
+        f"thing.calibration.yaml: {doubt}",
+    ]
     assert read_task(path, calibrated=False).body.material.young == 2e5

@@ -19,7 +19,7 @@ from pliant.cli import run_command as run
 from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
-from pliant.viewer import Session, Viewer
+from pliant.viewer import Session, Viewer, app
 from pliant.viewer.app import server_address, start_server, stop_server
 
 
@@ -117,6 +117,19 @@ def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> Non
 def test_a_host_that_is_not_this_machine_is_refused_at_once() -> None:
     with pytest.raises(OptionError, match=r"192\.0\.2\.1:8080 cannot be used"):  # an address that nobody has (RFC 5737)
         start_server("192.0.2.1", 8080)
+
+
+def test_ports_that_may_not_be_used_are_not_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    listened_on = app._listened_on
+
+    def forbidden(host: str, port: int) -> int:
+        if 0 < port < 1024:
+            raise PermissionError(13, "Permission denied")
+        return listened_on(host, port)
+
+    monkeypatch.setattr(app, "_listened_on", forbidden)
+    with pytest.raises(OptionError, match=r"no port from 80 to 179 is free and allowed; .* take one from 1024 on"):
+        start_server("127.0.0.1", 80)
 
 
 def test_where_no_port_is_left_that_is_said_at_once() -> None:
