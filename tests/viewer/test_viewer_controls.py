@@ -35,26 +35,34 @@ def by_hand(handle: Any, value: Any) -> None:
         listener(GuiEvent(client=None, client_id=0, target=handle))
 
 
+def drag_on_while_drawing(
+    monkeypatch: pytest.MonkeyPatch, stage: Any, method: str, slider: Any, to: float
+) -> list[Any]:
+    """While the method draws for the first time, the page's next message comes in; what the method was asked for."""
+    draw, asked = getattr(stage, method), []
+
+    def slow(what: Any) -> None:
+        asked.append(what)
+        if len(asked) == 1:
+            slider._impl.value = to
+        draw(what)
+
+    monkeypatch.setattr(stage, method, slow)
+    return asked
+
+
 def test_a_slider_that_is_dragged_on_while_a_picture_is_made_does_not_jump_back(
     session: Session, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.open(Opened(plan.task, plan))
     slider, stage = session.panels.slider, session.stage
     assert stage is not None
-    draw, shown = stage.show, []
-
-    def slow(moment: Any) -> None:
-        shown.append(moment.time)
-        if len(shown) == 1:
-            slider._impl.value = 0.5  # the page's next message comes in
-        draw(moment)
-
-    monkeypatch.setattr(stage, "show", slow)
+    shown = drag_on_while_drawing(monkeypatch, stage, "show", slider, 0.5)
     by_hand(slider, 0.2)
     assert slider.value == 0.5
     for _ in range(2):  # two more messages; their listeners come late, when the slider stands where it stands
         by_hand(slider, slider.value)
-    assert shown == [0.2, 0.5]
+    assert [moment.time for moment in shown] == [0.2, 0.5]
     assert slider.value == session.player.time == 0.5
 
 
@@ -135,15 +143,7 @@ def test_a_rank_slider_that_is_dragged_on_while_a_grasp_is_drawn_does_not_jump_b
     session.open(Opened(many.task, many))
     slider, stage = session.panels._further, session.stage
     assert stage is not None
-    draw, drawn = stage.show_rank, []
-
-    def slow(rank: int | None) -> None:
-        drawn.append(rank)
-        if len(drawn) == 1:
-            slider._impl.value = 9  # the page's next message comes in
-        draw(rank)
-
-    monkeypatch.setattr(stage, "show_rank", slow)
+    drawn = drag_on_while_drawing(monkeypatch, stage, "show_rank", slider, 9)
     by_hand(slider, 5)
     assert slider.value == 9
     for _ in range(2):  # two more messages; their listeners come late

@@ -148,7 +148,7 @@ def _tell(answer: dict[str, Any], *, slip: bool) -> None:
 
     console = Console(markup=False, emoji=False)
     if answer["status"] == "failed":
-        console.print(f"the squeeze failed: {answer['reason']}", highlight=False, markup=False)
+        console.print(f"the squeeze failed: {answer['reason']}", highlight=False)
         return
     before = answer["started_from"]
     unknown = "not seen" if slip else "not tried (--no-slip)"
@@ -159,6 +159,6 @@ def _tell(answer: dict[str, Any], *, slip: bool) -> None:
     told = f"D  {answer['stiffness_n_per_m']:.0f} N/m, {answer['stiffness_factor']:.2f} times the plan's"
     console.print(f"{told}; the fit leaves {answer['misfit']:.1%}", highlight=False)
     for note in answer["notes"]:
-        console.print(f"note: {note}", highlight=False, markup=False)
+        console.print(f"note: {note}", highlight=False)
     for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False, markup=False)
+        console.print(f"written: {path}", highlight=False)

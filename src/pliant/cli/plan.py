@@ -155,5 +155,5 @@ def _print(found: Any, path: Path) -> None:
                 f"{grasp.trajectory.duration:.3g}",
             )
         console.print(table)
-    console.print(plain(found.advice), markup=False)
-    console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}", markup=False)
+    console.print(plain(found.advice))
+    console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}")

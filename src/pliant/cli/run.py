@@ -269,7 +269,7 @@ def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
     console = Console(markup=False, emoji=False)
     reason = f" ({result.reason})" if result.reason else ""
     console.print(result.outcome, style="bold", end="")
-    console.print(reason, highlight=False, markup=False)
+    console.print(reason, highlight=False)
     table = Table(show_header=False)
     rows = (
         ("slip in the hand", f"{1e3 * result.slip:.2f} mm"),
@@ -284,9 +284,9 @@ def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
         table.add_row(name, value)
     console.print(table)
     for event in result.log.events:
-        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)
+        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
     for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False, markup=False)
+        console.print(f"written: {path}", highlight=False)
 
 
 def _tell_series(result: SeriesResult, json: bool) -> None:
@@ -327,4 +327,4 @@ def _tell_series(result: SeriesResult, json: bool) -> None:
     console.print(table_of([("this plan", result)]), highlight=False)
     for entry in result.entries:
         if entry.outcome != "held":
-            console.print(f"{entry.number}: {entry.outcome}: {entry.reason}", highlight=False, markup=False)
+            console.print(f"{entry.number}: {entry.outcome}: {entry.reason}", highlight=False)

@@ -172,11 +172,11 @@ def _tell(result: DriverRun, answer: dict[str, Any]) -> None:
 
     console = Console(markup=False, emoji=False)
     reason = f" ({result.reason})" if result.reason else ""
-    console.print(f"{result.outcome}{reason}", highlight=False, markup=False)
+    console.print(f"{result.outcome}{reason}", highlight=False)
     felt = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
     forces = f"planned {result.planned_force:.2f}, measured {felt}, at most {result.max_force:.2f}"
     console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
     for event in result.log.events:
-        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False, markup=False)
+        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
     for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False, markup=False)
+        console.print(f"written: {path}", highlight=False)

@@ -127,13 +127,12 @@ class Session:
         Args:
             dragged: a hand on the slider says so, and may have moved it on since: it is left where it is.
         """
-        with self.lock:
-            if self.stage is None:
+        with self.changing() as stage:
+            if stage is None:
                 return
-            with self.changing() as stage:
-                self._show_rank(stage, rank)
-                stage.show_ghosts([])
-                self.panels.ranked(dragged=dragged)
+            self._show_rank(stage, rank)
+            stage.show_ghosts([])
+            self.panels.ranked(dragged=dragged)
         self._send_shapes()
 
     def _show_rank(self, stage: Stage, rank: int) -> None:
@@ -151,45 +150,45 @@ class Session:
         Args:
             dragged: a hand on the slider says so, and may have moved it on since: it is left where it is.
         """
-        with self.lock:
-            if self.stage is None:
+        with self.changing() as stage:
+            if stage is None:
                 return
-            with self.changing() as stage:
-                self.player.time = time
-                stage.show(stage.at(time))
-                self.panels.timed(every=not self.player.playing, dragged=dragged)
+            self.player.time = time
+            stage.show(stage.at(time))
+            self.panels.timed(every=not self.player.playing, dragged=dragged)
 
     def restyle(self, **changes: Any) -> None:
         """Change what is shown, now and of what is opened later: any of ``Look``'s fields."""
-        with self.lock:
+        with self.changing() as stage:
             self.look = replace(self.look, **changes)
-            if self.stage is None:
+            if stage is None:
                 return
-            with self.changing() as stage:
-                stage.restyle(self.look)
-                stage.show(stage.at(self.player.time))
-                self.panels.styled()
+            stage.restyle(self.look)
+            stage.show(stage.at(self.player.time))
+            self.panels.styled()
         self._send_shapes()
 
     def show_hypotheses(self, numbers: list[int]) -> None:
         """Ghosts of the hand at hypotheses, by number."""
-        with self.lock:
+        with self.changing() as stage:
             plan = self.plan
-            if self.stage is None or plan is None:
+            if stage is None or plan is None:
                 return
-            with self.changing() as stage:
-                # Not at the grasp that is shown: two hands in one place only flicker.
-                wanted = set(numbers) - ({stage.grasp.hypothesis.number} if stage.grasp is not None else set())
-                fingers = {g.hypothesis.number: g.grasp.q for g in plan.grasps}
-                chosen = [h for h in plan.hypotheses if h.number in wanted]
-                stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
+            # Not at the grasp that is shown: two hands in one place only flicker.
+            wanted = set(numbers) - ({stage.grasp.hypothesis.number} if stage.grasp is not None else set())
+            fingers = {g.hypothesis.number: g.grasp.q for g in plan.grasps}
+            chosen = [h for h in plan.hypotheses if h.number in wanted]
+            stage.show_ghosts([(h, fingers.get(h.number)) for h in chosen])
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[Stage]:
-        """The stage, alone, its changes sent together."""
-        with self.lock, self.tab.atomic():
-            assert self.stage is not None
-            yield self.stage
+    def changing(self) -> Iterator[Stage | None]:
+        """The stage, alone, its changes sent together; None where nothing is open, or nothing any more."""
+        with self.lock:
+            if self.stage is None:
+                yield None
+                return
+            with self.tab.atomic():
+                yield self.stage
 
     def _play_on(self, seconds: float) -> None:
         with self.lock:
