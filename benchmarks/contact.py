@@ -29,7 +29,7 @@ from pliant.contact import (
     PlaneSurface,
     PreparedObject,
     SphereSurface,
-    first_touch,
+    find_first_touch,
     press,
     settle,
     solve_contacts,
@@ -225,7 +225,7 @@ def timings(repeats: int = 20) -> dict[str, float]:
     def approach(s: float) -> pin.SE3:
         return pin.SE3(lean, np.array([0.004, 0.002, 0.151 - s]))
 
-    touch = least(lambda: first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0), repeats)
+    touch = least(lambda: find_first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0), repeats)
     return {
         "prepare_s": fresh,
         "prepare_cached_s": cached,

@@ -19,9 +19,10 @@ import numpy as np
 import pinocchio as pin
 from record import about, write
 
-from pliant.control import GraspController, JointReading, PadSensor, RunPhase, Sample, TactileFrame
+from pliant.control import GraspController, JointReading, RunPhase, Sample
 from pliant.planner import HeldState, Hypothesis, Phase, PlannedContact, PlannedGrasp, Trajectory
 from pliant.robot import Assembly, cell_layout, load_assembly
+from pliant.tactile import PadSensor, TactileFrame
 
 PERIOD, FRAME = 0.01, 0.032
 FORCE, WEIGHT = 2.0, 1.5

@@ -21,15 +21,7 @@ from record import about, write
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 
-from pliant.grasp import (
-    ContactSet,
-    ForceSolver,
-    edge_wrenches,
-    epsilon_l1,
-    epsilon_linf,
-    grasp_matrix,
-    internal_basis,
-)
+from pliant.grasp import ContactSet, ForceSolver, edge_wrenches, epsilon_l1, epsilon_linf, grasp_matrix, internal_basis
 from pliant.grasp.loads import ForceProblem
 
 WEIGHT = np.array([0, 0, -5.0, 0, 0, 0])

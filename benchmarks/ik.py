@@ -21,9 +21,9 @@ import numpy as np
 import pinocchio as pin
 from record import about, write
 
+from pliant.motion import InverseKinematics
+from pliant.motion.chain import Chain
 from pliant.robot import Robot, load_robot
-from pliant.servo import InverseKinematics
-from pliant.servo.chain import Chain
 
 TOLERANCE = 1e-5
 

@@ -30,9 +30,9 @@ from pliant.files import load_plan, save_plan, shipped_task, shipped_tasks
 from pliant.objects import make_shape
 from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.holding import Failure
+from pliant.planner.context import Setting, with_arm
+from pliant.planner.depth_search import Failure
 from pliant.planner.hypotheses import make_hypotheses
-from pliant.planner.setting import Setting, with_arm
 
 CLOSING, MOVING = "closing and pressing", "lifting, moving, approaching"
 

@@ -26,8 +26,8 @@ import numpy as np
 import pinocchio as pin
 from record import about, write
 
+from pliant.motion import FrameTask, JointLimits, Servo
 from pliant.robot import load_assembly, tip_frame
-from pliant.servo import FrameTask, JointLimits, Servo
 
 DT = 0.002
 GAIN = 0.04  # fraction of the error removed a step: 20 1/s

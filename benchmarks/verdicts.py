@@ -31,8 +31,8 @@ from pliant.control import ControlOptions
 from pliant.files import load_plan
 from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialOutcome, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
-from pliant.planner.holding import Failure
-from pliant.planner.setting import Setting
+from pliant.planner.context import Setting
+from pliant.planner.depth_search import Failure
 
 JOINTS = TrialSettings(
     from_pregrasp=True,

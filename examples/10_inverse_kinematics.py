@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 
+from pliant.motion import InverseKinematics
 from pliant.robot import load_arm
-from pliant.servo import InverseKinematics
 
 robot = load_arm("kawasaki_fs020n").robot
 solver = InverseKinematics(robot, "flange")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pliant.motion import Carried, Circle, Eased, FrameTask, Hold, JointLimits, Servo
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
-from pliant.servo import Carried, Circle, Eased, FrameTask, Hold, JointLimits, Servo
 
 assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
 robot, q = assembly.robot, assembly.q_home

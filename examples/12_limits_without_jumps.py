@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pliant.servo import JointLimits, VelocityProblem, make_solver
+from pliant.motion import JointLimits, VelocityProblem, make_solver
 
 dt, a = 0.002, 5.0
 limits = JointLimits(np.array([-1.0]), np.array([1.0]), np.array([1.0]), np.array([a]))

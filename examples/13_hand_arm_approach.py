@@ -3,8 +3,9 @@
 import numpy as np
 import pinocchio as pin
 
+from pliant.collision import Clearance, Obstacle, box
+from pliant.motion import ApproachWay, GraspPoint, approach
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
-from pliant.servo import ApproachWay, Clearance, GraspPoint, Obstacle, approach, box
 
 assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
 robot = assembly.robot

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pliant.motion import Eased, FigureEight, FrameTask, PathStatus, record_points
 from pliant.robot import load_arm
-from pliant.servo import Eased, FigureEight, FrameTask, PathStatus, record_points
 
 arm = load_arm("kawasaki_fs020n")
 robot = arm.robot

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from comparison import compare_contacts
 
 import pliant
 from pliant.control import ControlOptions, RunPhase
 from pliant.files import load_plan, shipped_task
-from pliant.lab import Disturbance, LabOptions, TrialSettings, compare_contacts, run_trial
+from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
 from pliant.viewer import write_run_plots
 
 TRUE_FRICTION, TOLD = 0.6, 0.4

@@ -24,8 +24,8 @@ import struct
 
 import numpy as np
 
-from pliant.control import PadSensor
 from pliant.robot import cell_layout, load_assembly
+from pliant.tactile import PadSensor
 
 PERIOD, FRAME, LAG = 0.01, 0.032, 0.03
 RADIUS, STIFFNESS = 0.025, 2.0e4  # of the ball [m]; of the gripper's drive [N/m]

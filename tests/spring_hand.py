@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pliant.control import JointReading, PadSensor, Sample, TactileFrame, Timeline
-from pliant.planner import PlannedGrasp
+from pliant.control import JointReading, Sample
+from pliant.planner import PlannedGrasp, Timeline
 from pliant.robot import Assembly, cell_layout
+from pliant.tactile import PadSensor, TactileFrame
 
 PERIOD = 0.01
 FRAME = 0.032

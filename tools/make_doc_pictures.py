@@ -16,10 +16,10 @@ from PIL import Image
 
 from pliant.contact import PadSurface, PreparedObject, SphereSurface, deformed_vertices, press
 from pliant.files import load_plan, load_run
+from pliant.motion import Carried, Circle, FrameTask, Hold, Servo
 from pliant.objects import Mesh, make_shape
 from pliant.planner import make_hypotheses
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
-from pliant.servo import Carried, Circle, FrameTask, Hold, Servo
 from pliant.viewer import (
     ColourBy,
     Drawable,
@@ -33,7 +33,7 @@ from pliant.viewer import (
     run_figures,
     scale_colours,
 )
-from pliant.viewer.plan_still import CLOSE
+from pliant.viewer.still.plan_pictures import CLOSE
 
 LARGEST = 150_000
 

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from pliant.files import load_plan
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Moment, ObjectSurface, draw_moment, scale_colours
-from pliant.viewer.plan_still import CLOSE, PATCHES
+from pliant.viewer.still.plan_pictures import CLOSE, PATCHES
 
 LARGEST = 500_000
 

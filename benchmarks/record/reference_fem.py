@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.objects.elimination import Elimination
+from pliant.elastic.substructuring import Elimination
 
 Floats = NDArray[np.float64]
 _GAUSS = np.polynomial.legendre.leggauss(3)

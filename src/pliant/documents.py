@@ -19,17 +19,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pliant.errors import DocumentError, InputError, OptionError, Problem, closest
 from pliant.file_bytes import read_bytes
 
-__all__ = [
-    "Document",
-    "make_folder",
-    "make_room",
-    "parse_document",
-    "parse_mapping",
-    "read_document",
-    "read_mapping",
-    "resolve_inside",
-]
-
 MAX_BYTES = 4_000_000
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_NODES = 200_000

@@ -11,26 +11,6 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = [
-    "MOST_LINES",
-    "DescriptionError",
-    "DocumentError",
-    "GraspError",
-    "InputError",
-    "LiquidError",
-    "MaterialError",
-    "MeshError",
-    "OptionError",
-    "PlanError",
-    "PliantError",
-    "Problem",
-    "RecordingError",
-    "RobotError",
-    "closest",
-    "unknown_name",
-]
-
-
 MOST_LINES = 10
 """Problems that are told as text; a field that is wrong in every one of a thousand hypotheses is told ten times."""
 

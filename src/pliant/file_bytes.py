@@ -15,8 +15,6 @@ from pathlib import Path
 
 from pliant.errors import InputError, Problem, closest
 
-__all__ = ["read_bytes", "write_bytes"]
-
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 """Of this machine, short: whether a process lives can only be told of its own."""
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array_from_bytes", "array_header"]
-
 MOST_DIMENSIONS = 4
 LONGEST_HEADER = 4096
 """Of the text in front of the numbers; NumPy itself writes 118 bytes."""

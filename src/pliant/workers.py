@@ -6,8 +6,6 @@ import os
 import threading
 from multiprocessing import parent_process
 
-__all__ = ["end_with_parent"]
-
 
 def end_with_parent() -> None:
     """To be called in a worker: it ends when the process that started it ends.

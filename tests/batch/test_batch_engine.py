@@ -1,4 +1,4 @@
-"""The batch engine: nothing is lost, nothing is done twice, whatever dies.   (SPEC 11.5)"""
+"""The batch engine: nothing is lost, nothing is done twice, whatever dies.   (theory 11.5)"""
 
 from __future__ import annotations
 

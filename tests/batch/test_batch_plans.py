@@ -18,8 +18,8 @@ from pliant.batch import Limits, RayEngine, find_work
 from pliant.batch.planning import COLUMNS, plan_rows
 from pliant.batch.questions import plan_items, question_task
 from pliant.batch.store import Store, write_rows
+from pliant.calibration import Calibration
 from pliant.cli import run_command as run
-from pliant.control import Calibration
 from pliant.errors import InputError, OptionError
 from pliant.files import load_plan, save_calibration
 from pliant.objects import make_shape, write_mesh

@@ -47,7 +47,7 @@ def test_a_shipped_hand_can_be_looked_at_by_its_name_but_not_changed(tmp_path, m
         said.append(page._message.content)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pliant.viewer.hand_page.HandPage.wait", press_save)
+    monkeypatch.setattr("pliant.viewer.page.hand_page.HandPage.wait", press_save)
     assert run(["hand", "view", "parallel_gripper", "--no-browser", "--port", "0"]) == 0
     assert "ships with pliant and stays as it is" in said[0]
     assert list(tmp_path.iterdir()) == []

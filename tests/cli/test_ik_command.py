@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from pliant.cli.ik import ik
 from pliant.cli.robot_argument import choose_robot
 from pliant.errors import InputError
+from pliant.motion import pose_from_numbers, pose_numbers
 from pliant.robot import load_arm
 from pliant.robot.catalogue import SHIPPED
-from pliant.servo import pose_from_numbers, pose_numbers
 
 
 @pytest.fixture

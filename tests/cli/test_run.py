@@ -123,7 +123,7 @@ def test_a_truth_that_makes_no_sense_is_told_before_a_grasp_is_searched(
 
 
 def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path: Path) -> None:
-    from pliant.control import Calibration
+    from pliant.calibration import Calibration
 
     path = tmp_path / "thing.yaml"
     path.write_text(TASK)

@@ -9,9 +9,10 @@ import pytest
 
 from made_plans import MadeTask, made
 from pliant.cli import run_command as run_command_line
-from pliant.control import PadSensor, WatchLimits
+from pliant.control import WatchLimits
 from pliant.files import load_run, save_plan
 from pliant.planner import Plan, PlanStatus
+from pliant.tactile import PadSensor
 from spring_hand import SpringHand
 
 MODULE = """

@@ -12,9 +12,9 @@ import trimesh
 from contact_bodies import spread_ball
 from scipy.spatial import cKDTree
 
-from pliant.contact import PadSurface, PreparedObject, SphereSurface, first_touch, settle, solve_contacts
+from pliant.contact import PadSurface, PreparedObject, SphereSurface, find_first_touch, settle, solve_contacts
 from pliant.contact.detection import tangent_frame
-from pliant.contact.touch import clearance
+from pliant.contact.first_touch import clearance
 from pliant.objects import Mesh
 
 LEAN = pin.exp3(np.array([0.3, 0.2, 0.1]))
@@ -46,7 +46,7 @@ def link() -> PadSurface:
 
 
 def test_first_touch_ends_where_the_exact_clearance_vanishes(thing: PreparedObject, link: PadSurface) -> None:
-    s = first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0)
+    s = find_first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0)
     assert s is not None
     assert abs(clearance(thing, link, approach(s))) < 1e-7
     assert clearance(thing, link, approach(s - 1e-4)) > 0.0
@@ -71,7 +71,7 @@ def test_contact_work_stays_within_three_times_its_quiet_time(thing: PreparedObj
     poses = [pin.SE3(tangent_frame(-n).T.copy(), n * (0.04 - 0.75e-3)) for n in directions]
     one = least(lambda: solve_contacts(thing, pads[:1], poses[:1], free=False, cells=12))
     three = least(lambda: settle(thing, pads, poses, load=[0, 0, -1, 0, 0, 0]))
-    touch = least(lambda: first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0))
+    touch = least(lambda: find_first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0))
     far = least(lambda: clearance(thing, link, approach(0.0)))
     print(f"one region {1e3 * one:.2f} ms, settle {1e3 * three:.2f} ms, touch {1e3 * touch:.2f} ms")
     assert one < 3 * 3e-3

@@ -15,8 +15,8 @@ from pliant.contact import (
     PreparedObject,
     SphereSurface,
     clearance,
+    find_first_touch,
     find_overlaps,
-    first_touch,
     press,
     solve_contacts,
 )
@@ -134,10 +134,10 @@ def test_first_touch_is_exact_for_spheres_and_oblique_motion(ball: PreparedObjec
     def along(s: float) -> pin.SE3:
         return pin.SE3(np.eye(3), np.array([offset, 0.0, 0.1 - s]))
 
-    touch = first_touch(ball, pad, along, start=0.0, stop=0.2, speed=1.0)
+    touch = find_first_touch(ball, pad, along, start=0.0, stop=0.2, speed=1.0)
     assert touch == pytest.approx(0.1 - np.sqrt(0.04**2 - offset**2), abs=2e-6)
     assert (
-        first_touch(
+        find_first_touch(
             ball, pad, lambda s: pin.SE3(np.eye(3), np.array([0.05, 0, 0.1 - s])), start=0.0, stop=0.2, speed=1.0
         )
         is None

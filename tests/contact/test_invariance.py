@@ -1,4 +1,4 @@
-"""Contact forces depend on the bodies, not on where they are or how they are meshed (SPEC 6.5): within 2 %."""
+"""Contact forces depend on the bodies, not on where they are or how they are meshed (theory 6.5): within 2 %."""
 
 from __future__ import annotations
 

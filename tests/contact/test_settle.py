@@ -1,4 +1,4 @@
-"""Settling: balance of contact forces, Coulomb friction and weight (SPEC 8.3)."""
+"""Settling: balance of contact forces, Coulomb friction and weight (theory 8.3)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_three_fingers_share_a_weight_equally(ball: PreparedObject) -> None:
 
 
 def test_turning_load_about_the_pinch_line_is_held_only_up_to_the_soft_finger_limit(ball: PreparedObject) -> None:
-    """|m| <= mu F e per contact, e = 3 pi a / 16 (SPEC 7.1)."""
+    """|m| <= mu F e per contact, e = 3 pi a / 16 (theory 7.1)."""
     pads = [PadSurface(name, SphereSurface(0.01), friction=0.5) for name in ("left", "right")]
     poses = [pose_along(-s * X, s * X * (0.04 - 0.75e-3)) for s in (1, -1)]
     free = settle(ball, pads, poses)

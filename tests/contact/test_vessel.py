@@ -17,10 +17,10 @@ from pliant.contact import (
     settle,
     solve_contacts,
 )
+from pliant.elastic.compliance import Compliance
+from pliant.elastic.shell import gas_stiffness, prepare_shell, with_contents
 from pliant.errors import LiquidError, OptionError
 from pliant.objects import Liquid, Mesh, make_shape, mesh_volume
-from pliant.objects.compliance import Compliance
-from pliant.objects.shell import gas_stiffness, prepare_shell, with_contents
 
 RADIUS, WALL, POISSON, YOUNG, PAD = 0.03, 5e-4, 0.3, 1e9, 0.005
 

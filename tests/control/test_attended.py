@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from made_plans import MadeTask, made
-from pliant.control import RunOutcome, RunPhase, check_driver, run_on_driver, tactile
+from pliant.control import RunOutcome, RunPhase, check_driver, run_on_driver
 from pliant.errors import OptionError
+from pliant.tactile import regions as tactile
 from spring_hand import SpringHand
 
 

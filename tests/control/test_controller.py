@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from faults import FaultyDriver, Injection
 
 from made_plans import MadeTask, made
-from pliant.control import (
-    ControlOptions,
-    Driver,
-    GraspController,
-    RunLog,
-    RunPhase,
-    WatchLimits,
-    execute,
-)
+from pliant.control import ControlOptions, Driver, GraspController, RunLog, RunPhase, WatchLimits, execute
 from pliant.errors import OptionError
-from pliant.lab import FaultyDriver, Injection
 from spring_hand import SpringHand
 
 CARRYING = (RunPhase.LIFT, RunPhase.MOVE, RunPhase.HOLD)

@@ -17,8 +17,8 @@ from doc_blocks import DOCS, PAGES, WALKED, Block, blocks_of
 from pliant.cli import COMMANDS, _application
 from pliant.documents import parse_document, read_mapping
 from pliant.files import TaskFile
+from pliant.motion import PathFile
 from pliant.robot import ArmDescription, HandDescription
-from pliant.servo import PathFile
 
 LANGUAGES = {"python", "sh", "yaml", "xml", "console", "text", "mermaid"}
 PYTHON = [
@@ -138,7 +138,7 @@ def test_every_section_that_is_cited_is_in_the_table_of_sections() -> None:
     for root in ("src", "tests", "benchmarks", "tools", "examples"):
         for path in (DOCS.parent / root).rglob("*.py"):
             # The number may stand on the next line, and several after one word; (5) is an equation, [C, 9] a source.
-            for numbers in re.findall(r"\bSPEC\s+(\d+(?:\.\d+)?(?:, \d+\.\d+)*)", path.read_text()):
+            for numbers in re.findall(r"\btheory\s+(\d+(?:\.\d+)?(?:, \d+\.\d+)*)", path.read_text()):
                 for number in numbers.split(", "):
                     inside = any(section.startswith(f"{number}.") for section in listed)
-                    assert number in listed or inside, f"{path}: SPEC {number}"
+                    assert number in listed or inside, f"{path}: theory {number}"

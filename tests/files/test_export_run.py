@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pliant.control import Event, RunLog, RunPhase, RunRecorder, TactileFrame
+from pliant.control import Event, RunLog, RunPhase, RunRecorder
 from pliant.errors import InputError, OptionError, PlanError
 from pliant.files import save_run
-from pliant.files.export import ExportOptions, export_file, export_run
+from pliant.files.export.exporting import ExportOptions, export_file, export_run
+from pliant.tactile import TactileFrame
 
 START = 1000.0
 

@@ -25,7 +25,7 @@ import pliant.files.zip_parts as zip_parts
 from made_plans import ball_plan
 from pliant.errors import InputError, PlanError
 from pliant.files import load_plan, save_plan
-from pliant.files.plan_archive import array_bytes, pack
+from pliant.files.zip_parts import array_bytes, pack
 from pliant.objects import Mesh
 from pliant.planner import Plan, PlannerOptions, PlanStatus
 from pliant.robot import Robot, link_mesh, load_robot

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.control import Event, RunLog, RunPhase, RunRecorder, TactileFrame
+from pliant.control import Event, RunLog, RunPhase, RunRecorder
 from pliant.errors import DocumentError
 from pliant.files import load_run, save_run
 from pliant.files.zip_parts import array_bytes
+from pliant.tactile import TactileFrame
 
 
 def some_log(rows: int = 3000) -> RunLog:

@@ -1,4 +1,4 @@
-"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (SPEC 7.3)"""
+"""The smallest sufficient forces: closed forms, identities, limits, disturbances.   (theory 7.3)"""
 
 from __future__ import annotations
 

@@ -7,15 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pliant.grasp import (
-    ContactSet,
-    Family,
-    ForceSolver,
-    grasp_matrix,
-    hand_jacobian,
-    joint_jacobian,
-    solve_forces,
-)
+from pliant.grasp import ContactSet, Family, ForceSolver, grasp_matrix, hand_jacobian, joint_jacobian, solve_forces
 
 WEIGHT = np.array([0, 0, -9.81, 0, 0, 0])
 

@@ -1,4 +1,4 @@
-"""Friction beside given normal forces: closed forms and agreement with the force program.   (SPEC 8.4)"""
+"""Friction beside given normal forces: closed forms and agreement with the force program.   (theory 8.4)"""
 
 from __future__ import annotations
 

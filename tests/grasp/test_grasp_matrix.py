@@ -1,4 +1,4 @@
-"""Grasp matrix and hand Jacobian against sums of forces, finite differences and power.   (SPEC 7.1)"""
+"""Grasp matrix and hand Jacobian against sums of forces, finite differences and power.   (theory 7.1)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality measures: closed forms, brute force, and what must not change them.   (SPEC 7.4)"""
+"""Quality measures: closed forms, brute force, and what must not change them.   (theory 7.4)"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from made_plans import MadeTask, made
-from pliant.control import CalibrationRun
+from pliant.calibration import CalibrationRun
 from pliant.files import calibration_path, read_task, save_calibration
 from pliant.lab import CALIBRATION_SETTINGS, Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
 from pliant.planner import Plan, plan

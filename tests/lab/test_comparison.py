@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparison import compare_contacts
 
 from pliant.control import RunPhase, RunRecorder
-from pliant.lab import compare_contacts
 
 PHASES = tuple(RunPhase)
 

@@ -6,11 +6,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from pliant.control import Driver, PadSensor, TactileProcessor
+from pliant.control import Driver
 from pliant.errors import OptionError
 from pliant.lab import LabDriver, LabOptions, Scene, SensorSettings, build_scene, picture
 from pliant.objects import Body, Liquid, Material, make_shape
 from pliant.robot import Assembly, load_assembly
+from pliant.tactile import PadSensor, TactileProcessor
 
 HEIGHT = 0.25
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from faults import FaultyDriver, Injection, kick
 
 from made_plans import MadeTask, made
 from pliant.control import ControlOptions, Driver, RunPhase, WatchLimits
-from pliant.lab import (
-    Disturbance,
-    FaultyDriver,
-    Injection,
-    LabDriver,
-    LabOptions,
-    TrialOutcome,
-    TrialResult,
-    TrialSettings,
-    kick,
-    run_trial,
-)
+from pliant.lab import Disturbance, LabDriver, LabOptions, TrialOutcome, TrialResult, TrialSettings, run_trial
 from pliant.planner import Wish
 
 LIMITS = WatchLimits()

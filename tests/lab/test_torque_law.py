@@ -6,12 +6,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from pliant.control import PadSensor, TactileProcessor, TorqueLaw, contact_kinematics
+from pliant.control import TorqueLaw, contact_kinematics
 from pliant.errors import OptionError
 from pliant.grasp import contact_rotations
 from pliant.lab import LabDriver, LabOptions, SensorSettings, build_scene
 from pliant.objects import Body, Material, make_shape
 from pliant.robot import Assembly, load_assembly
+from pliant.tactile import PadSensor, TactileProcessor
 
 MU = 0.8
 

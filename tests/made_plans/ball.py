@@ -14,6 +14,7 @@ import pinocchio as pin
 
 from made_plans.states import GRAVITY, held_state, pad_surface, pads_of, planned_contact, weight_load
 from pliant.contact import ContactState, PadSurface, PreparedObject, settle
+from pliant.motion import InverseKinematics
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
 from pliant.planner import (
     Carrier,
@@ -32,7 +33,6 @@ from pliant.planner import (
     Wish,
 )
 from pliant.robot import PALM_FRAME, Assembly, load_assembly
-from pliant.servo import InverseKinematics
 
 RADIUS = 0.025
 REACH = 0.052  # ball's centre in front of the palm

@@ -14,8 +14,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from made_plans.states import held_state, pad_surface, planned_contact, weight_load
-from pliant.contact import ContactState, ContactStatus, PreparedObject, first_touch, settle, volume_change
+from pliant.contact import ContactState, ContactStatus, PreparedObject, find_first_touch, settle, volume_change
 from pliant.files import shipped_task
+from pliant.motion import InverseKinematics
 from pliant.planner import (
     HeldState,
     Hypothesis,
@@ -31,7 +32,6 @@ from pliant.planner import (
     make_hypotheses,
 )
 from pliant.robot import PALM_FRAME
-from pliant.servo import InverseKinematics
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class _Hand:
                     T = self.robot.pose(link, self.joints(q, closed))
                     return self.task.T_world_object.actInv(T)
 
-                reached = first_touch(self.thing, surface, pose, start=0.0, stop=best, speed=0.4)
+                reached = find_first_touch(self.thing, surface, pose, start=0.0, stop=best, speed=0.4)
                 best = min(best, reached) if reached is not None else best
             shares.append(best)
         return shares

@@ -14,18 +14,10 @@ import pinocchio as pin
 from made_plans.states import GRAVITY, contact_torques, pad_surface, planned_contact
 from pliant.contact import ContactState, ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.grasp import Contact, ContactSet, ForceSolver
+from pliant.motion import InverseKinematics
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
-from pliant.planner import (
-    HeldState,
-    Hypothesis,
-    Phase,
-    PlannedGrasp,
-    Task,
-    Trajectory,
-    Wish,
-)
+from pliant.planner import HeldState, Hypothesis, Phase, PlannedGrasp, Task, Trajectory, Wish
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
-from pliant.servo import InverseKinematics
 
 TABLE = 0.4
 PLACE = (0.95, 0.0)

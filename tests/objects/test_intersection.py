@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.objects import Mesh, make_shape
-from pliant.objects.intersection import overlapping_boxes, self_meetings
+from pliant.objects.mesh.intersection import overlapping_boxes, self_meetings
 
 
 def test_overlapping_boxes_of_all_sizes_equal_the_search_over_all_pairs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pliant.errors import LiquidError
 from pliant.objects import Liquid, Mesh, check_mesh, fill, make_shape, mass_properties, mesh_volume
-from pliant.objects.topology import edges_of
+from pliant.objects.mesh.topology import edges_of
 
 MM = 1e-3
 

@@ -10,7 +10,7 @@ import pytest
 
 from pliant.errors import MaterialError
 from pliant.objects import SHAPES, Mesh, combine, make_shape, mass_properties, mesh_volume, shell_mass_properties
-from pliant.objects.clipping import clip_below
+from pliant.objects.mesh.clipping import clip_below
 
 RHO = 900.0
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from pliant.errors import MeshError
-from pliant.objects import Mesh, load_mesh, make_shape, mesh_volume, read_mesh, reading
+from pliant.objects import Mesh, load_mesh, make_shape, mesh_volume, read_mesh
+from pliant.objects.mesh import read as reading
 
 FORMATS = ("stl", "stl_ascii", "obj", "ply", "off", "glb", "gltf")
 

@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 from pliant.objects import Mesh
-from pliant.objects.smooth import smooth_surface
+from pliant.objects.mesh.smooth import smooth_surface
 
 
 def turned(mesh: trimesh.Trimesh, seed: int) -> tuple[Mesh, pin.SE3]:

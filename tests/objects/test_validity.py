@@ -11,7 +11,7 @@ import pytest
 
 from pliant.errors import MeshError
 from pliant.objects import Mesh, check_mesh, make_shape, mend_mesh, mesh_volume
-from pliant.objects.shells import arrange_shells
+from pliant.objects.mesh.components import arrange_shells
 
 
 def joined(*meshes: Mesh, name: str = "made.obj") -> Mesh:

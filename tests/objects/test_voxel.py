@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from voxel import voxel_mass_properties, voxel_volumes
 
 from pliant.errors import MaterialError, MeshError
-from pliant.objects import Mesh, make_shape, mass_properties, mesh_volume, voxel_mass_properties
-from pliant.objects.voxel import voxel_volumes
+from pliant.objects import Mesh, make_shape, mass_properties, mesh_volume
 
 
 @pytest.mark.parametrize("name", ["torus", "sphere", "box", "cylinder", "tube", "bottle", "banana", "cup"])

@@ -6,8 +6,8 @@ import pytest
 
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
-from pliant.planner.choice import ranked
 from pliant.planner.results import Rejection, StableGrasp, Stage
+from pliant.planner.selection import ranked
 
 
 def grasp(number, force, spread=1.0, path=1.0):

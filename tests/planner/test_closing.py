@@ -9,7 +9,7 @@ from small_tasks import ball, gripper
 
 from pliant.contact import PreparedObject, clearance
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.grasping_hand import GraspingHand
+from pliant.planner.closing_hand import GraspingHand
 
 
 @cache

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pliant.contact import compiled, compiled_here
-from pliant.planner import search
-from pliant.planner.search import _Worker
+from pliant.planner import pipeline as search
+from pliant.planner.pipeline import _Worker
 
 
 class Compiler:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pliant.planner.grasping_hand import GraspingHand
+from pliant.planner.closing_hand import GraspingHand
 from pliant.robot import cell_layout, load_assembly
 
 

@@ -11,8 +11,8 @@ import trimesh
 from made_plans.ball import RADIUS, ball_plan
 from pliant.contact import PreparedObject
 from pliant.planner import Phase, PlannedGrasp
+from pliant.planner.context import Setting
 from pliant.planner.idle_links import idle_touch
-from pliant.planner.setting import Setting
 from pliant.robot import link_mesh
 
 PALM = "housing"

@@ -10,7 +10,8 @@ from pliant.files import read_task
 from pliant.files.catalogue import SHIPPED
 from pliant.planner import plan
 from pliant.robot import read_urdf
-from pliant.robot.proposal import propose_hand, write_proposal
+from pliant.robot.proposal.propose import propose_hand
+from pliant.robot.proposal.write import write_proposal
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from small_tasks import ball_plan, ball_task, limited
 
 from pliant.errors import OptionError
 from pliant.planner import Phase, PlanStatus, plan
-from pliant.planner.holding import GRAVITY
+from pliant.planner.pressing import GRAVITY
 
 pytestmark = pytest.mark.slow
 

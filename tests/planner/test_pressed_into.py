@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from pliant.collision import Obstacle, triangles
 from pliant.objects import make_shape
 from pliant.planner import Wish
 from pliant.planner.operation import CLEAR_OF_SUPPORT, pressed_into
-from pliant.servo import Obstacle, triangles
 
 HALF = 0.025  # of the block [m]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from pliant.planner.motion import DENSE, smooth_motion
-from pliant.servo import JointLimits
+from pliant.motion import JointLimits
+from pliant.planner.approach import DENSE, smooth_motion
 
 
 def limits(joints: int) -> JointLimits:

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.errors import DescriptionError, InputError, OptionError
-from pliant.robot import (
-    SHIPPED,
-    cell_layout,
-    link_mesh,
-    load_assembly,
-    load_hand,
-    pad_mesh,
-    read_hand,
-    shipped_names,
-)
+from pliant.robot import SHIPPED, cell_layout, link_mesh, load_assembly, load_hand, pad_mesh, read_hand, shipped_names
 
 
 @pytest.fixture

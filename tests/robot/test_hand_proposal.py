@@ -26,7 +26,8 @@ from pliant.robot import (
     tip_frame,
 )
 from pliant.robot.catalogue import SHIPPED
-from pliant.robot.proposal import Proposal, description_text, propose_hand, save_corrected, write_proposal
+from pliant.robot.proposal.propose import Proposal, propose_hand
+from pliant.robot.proposal.write import description_text, save_corrected, write_proposal
 from pliant.robot.urdf import Joint, Link
 
 

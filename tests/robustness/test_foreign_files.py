@@ -16,10 +16,10 @@ from fuzzing import ask, write_yaml
 
 import pliant.robot
 from made_plans import ball_plan
+from pliant.elastic.cache import trim_files
 from pliant.errors import PlanError, RobotError
 from pliant.files import load_plan, save_plan
 from pliant.objects import make_shape, write_mesh
-from pliant.objects.cache import trim_files
 from pliant.robot import read_urdf
 
 SHIPPED = Path(pliant.robot.__file__).parent / "shipped"
@@ -133,7 +133,7 @@ def test_the_name_of_a_foreign_plan_is_no_path(name: str, tmp_path: Path) -> Non
 
 def test_an_alias_bomb_in_the_task_of_a_plan_does_not_go_off(tmp_path: Path) -> None:
     from pliant.errors import InputError
-    from pliant.viewer.task_panel import edited
+    from pliant.viewer.page.task_panel import edited
 
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
     for before, after in zip("abcdefgh", "bcdefghi", strict=True):

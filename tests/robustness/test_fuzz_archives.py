@@ -18,11 +18,12 @@ import pytest
 from fuzzing import ask, damaged, empty_folder, fuzz, rewritten, seeds
 from hypothesis import strategies as st
 
-from pliant.control import SDH2_RECORDING, Event, RunPhase, RunRecorder, TactileFrame
+from pliant.control import Event, RunPhase, RunRecorder
 from pliant.files import load_plan, save_run
+from pliant.tactile import SDH2_RECORDING, TactileFrame
 
 from made_plans import ball_plan  # isort: skip
-from pliant.files import save_plan  # isort: skip
+from pliant.files import save_plan
 
 
 @lru_cache

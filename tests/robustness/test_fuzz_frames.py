@@ -17,7 +17,8 @@ from fuzzing import fuzz
 from hypothesis import strategies as st
 
 from made_plans import MadeTask, made
-from pliant.control import JointReading, RunOutcome, Sample, TactileFrame, run_on_driver
+from pliant.control import JointReading, RunOutcome, Sample, run_on_driver
+from pliant.tactile import TactileFrame
 from spring_hand import PERIOD, SpringHand
 
 LONGEST = 60.0

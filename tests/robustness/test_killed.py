@@ -22,10 +22,10 @@ import yaml
 from fuzzing import EXAMPLES, write_yaml
 
 from made_plans import made
+from pliant.elastic import cache
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
 from pliant.files import load_calibration, load_plan, load_run, save_plan
-from pliant.objects import cache
 from pliant.planner import Plan, PlanStatus
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pliant.viewer.look import FIELD_OF_VIEW
+from pliant.viewer.page.view_options import FIELD_OF_VIEW
 
 Picture = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ import pytest
 
 from pliant.robot import Hand, load_hand
 from pliant.robot.description import HandDescription
-from pliant.viewer.hand_page import HandPage
+from pliant.viewer.page.hand_page import HandPage
 
 
 @contextmanager

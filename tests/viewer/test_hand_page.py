@@ -12,9 +12,10 @@ from browser_eye import Eye, differing
 
 from pliant.robot import Hand, load_hand, read_urdf
 from pliant.robot.catalogue import SHIPPED
-from pliant.robot.proposal import propose_hand, save_corrected, write_proposal
-from pliant.viewer.hand_page import HandPage
-from pliant.viewer.hand_picture import FINGER_COLOURS
+from pliant.robot.proposal.propose import propose_hand
+from pliant.robot.proposal.write import save_corrected, write_proposal
+from pliant.viewer.page.hand_page import HandPage
+from pliant.viewer.still.hand_picture import FINGER_COLOURS
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = 1000, 700

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.control import PadResponse, PadSensor, RunRecorder, TactileFrame
+from pliant.control import RunRecorder
 from pliant.errors import DocumentError, InputError
 from pliant.files import save_run
 from pliant.planner import Plan
 from pliant.robot import cell_layout
+from pliant.tactile import PadResponse, PadSensor, TactileFrame
 from pliant.viewer import Measured, Session, Timeline, Viewer, measured_run
-from pliant.viewer.felt import felt_image, felt_pressures
-from pliant.viewer.opened import Opened
-from pliant.viewer.report import _made, _pads
+from pliant.viewer.report.html import _made, _pads
+from pliant.viewer.report.pad_pressures import felt_image, felt_pressures
+from pliant.viewer.scene.shown import Opened
 
 ARRAY = "thumb_distal"
 START = 10.0

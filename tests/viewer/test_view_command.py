@@ -19,8 +19,9 @@ from pliant.cli import run_command as run
 from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
-from pliant.viewer import Session, Viewer, app
-from pliant.viewer.app import server_address, start_server, stop_server
+from pliant.viewer import Session, Viewer
+from pliant.viewer.page import app
+from pliant.viewer.page.app import server_address, start_server, stop_server
 
 
 @pytest.mark.slow

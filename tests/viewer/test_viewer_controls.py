@@ -16,9 +16,9 @@ from made_plans import ball_plan, without_grasp
 from pliant.files import shipped_task
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Session, Timeline, Viewer
-from pliant.viewer.look import floor_height
-from pliant.viewer.opened import Opened
-from pliant.viewer.words import in_length, number_rows
+from pliant.viewer.page.view_options import floor_height
+from pliant.viewer.report.text import in_length, number_rows
+from pliant.viewer.scene.shown import Opened
 
 
 @pytest.fixture

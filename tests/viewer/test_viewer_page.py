@@ -14,8 +14,8 @@ from pliant.errors import InputError
 from pliant.files import shipped_task
 from pliant.planner import Plan, Task
 from pliant.viewer import Session, Viewer
-from pliant.viewer.look import default_camera
-from pliant.viewer.opened import Opened
+from pliant.viewer.page.view_options import default_camera
+from pliant.viewer.scene.shown import Opened
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = 1060, 560

@@ -19,7 +19,7 @@ from pliant.control import RunRecorder
 from pliant.files import save_plan, save_run
 from pliant.planner import Plan
 from pliant.viewer import Measured, grasp_figures, measured_run, report_html
-from pliant.viewer.words import summary, table
+from pliant.viewer.report.text import summary, table
 
 
 @pytest.mark.slow

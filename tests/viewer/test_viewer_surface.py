@@ -14,14 +14,14 @@ from made_plans import ball_plan
 from pliant.objects import Body, Liquid, Material, Mesh, make_shape, mesh_volume
 from pliant.planner import Phase, Plan
 from pliant.viewer import ColourBy, Drawable, ObjectSurface, Session, Timeline, Viewer, look_at, render
-from pliant.viewer.colours import CATEGORIES, linear_light, oklab, scale_colours
-from pliant.viewer.felt import felt_pressures
-from pliant.viewer.figures import round_steps
-from pliant.viewer.glb import glb_bytes
-from pliant.viewer.hand_shape import creased, ghost_mesh
-from pliant.viewer.markers import arrow_scale, cone_mesh, force_arrows, liquid_at, liquid_face
-from pliant.viewer.opened import Opened
-from pliant.viewer.surface import refine_near
+from pliant.viewer.report.figures import round_steps
+from pliant.viewer.report.pad_pressures import felt_pressures
+from pliant.viewer.scene.colours import CATEGORIES, linear_light, oklab, scale_colours
+from pliant.viewer.scene.glb import glb_bytes
+from pliant.viewer.scene.markers import arrow_scale, cone_mesh, force_arrows, liquid_at, liquid_face
+from pliant.viewer.scene.object_surface import refine_near
+from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh
+from pliant.viewer.scene.shown import Opened
 
 # Viénot, Brettel and Mollon (1999): what eyes without red or without green cones see, in linear light.
 PROTAN = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
@@ -66,7 +66,7 @@ def test_time_runs_through_the_states_of_the_plan(plan: Plan) -> None:
 
 
 def test_between_points_the_object_goes_straight_while_it_turns(plan: Plan) -> None:
-    """Half a turn about z over one step: half way it is half turned, and no screw has taken it aside.   (SPEC 8.6)"""
+    """Half a turn about z over one step: half way it is half turned, and no screw has taken it aside.   (theory 8.6)"""
     assert plan.best is not None
     path = plan.best.trajectory
     poses = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])

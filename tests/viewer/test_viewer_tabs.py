@@ -15,8 +15,8 @@ from browser_eye import Eye
 
 from pliant.planner import Plan
 from pliant.viewer import ColourBy, Session, Viewer
-from pliant.viewer.look import default_camera
-from pliant.viewer.stage import Stage
+from pliant.viewer.page.view_options import default_camera
+from pliant.viewer.scene.scene import Stage
 
 pytestmark = pytest.mark.slow
 LOADS = 8

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pliant.batch.items import Item
-from pliant.batch.seat import Attempt, Limits, Seat
+from pliant.batch.supervised_worker import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
-
-__all__ = ["Engine", "LocalEngine"]
 
 
 class Engine(Protocol):

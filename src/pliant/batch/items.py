@@ -12,8 +12,6 @@ from typing import Any
 
 from pliant.errors import OptionError, Problem
 
-__all__ = ["Item", "make_item"]
-
 LONGEST = 120
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*\Z")
 

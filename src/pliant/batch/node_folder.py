@@ -15,8 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["node_folder", "remove_abandoned"]
-
 PREFIX = "pliant_batch_"
 
 

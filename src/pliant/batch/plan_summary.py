@@ -9,8 +9,6 @@ from typing import Any
 
 from pliant.batch.summary import table
 
-__all__ = ["summary"]
-
 READ = ("item", "object", "hand", "task", "status", "rank", "stage", "reason", "stable", "max_force_n")
 
 

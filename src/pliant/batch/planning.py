@@ -1,4 +1,4 @@
-"""Planning as work of a batch: one row per hypothesis, the plan itself in a file.   (SPEC 8, 11.5)"""
+"""Planning as work of a batch: one row per hypothesis, the plan itself in a file.   (theory 8, 11.5)"""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from pliant.batch.plan_summary import summary
 from pliant.batch.questions import question_task
 from pliant.batch.work import Column, Work
 from pliant.planner import Hypothesis, Plan, PlannedGrasp
-
-__all__ = ["COLUMNS", "PLAN", "PLAN_FILE", "plan_item", "plan_rows"]
 
 PLAN_FILE = "best.plan"
 

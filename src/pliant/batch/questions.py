@@ -17,8 +17,6 @@ from pliant.objects import load_mesh
 from pliant.planner import Task
 from pliant.robot import load_hand, shipped_names
 
-__all__ = ["plan_items", "question_task"]
-
 OWN = "as in the task"
 
 

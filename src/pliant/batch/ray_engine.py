@@ -1,8 +1,8 @@
 """Items on a Ray cluster: the same seats and workers, on whichever node has a processor free.
 
-A Ray task holds a seat (`pliant.batch.seat`) for as long as Ray keeps its process, so limits and the death of a worker
-are handled on the node as they are here; what is made comes back through Ray and is committed by one writer. A node
-that dies costs the items it was at, and each of them is tried again elsewhere.
+A Ray task holds a seat (`pliant.batch.supervised_worker`) for as long as Ray keeps its process, so limits and the
+death of a worker are handled on the node as they are here; what is made comes back through Ray and is committed by one
+writer. A node that dies costs the items it was at, and each of them is tried again elsewhere.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from typing import Any
 
 from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
-from pliant.batch.seat import Attempt, Limits, Seat
+from pliant.batch.supervised_worker import Attempt, Limits, Seat
 from pliant.errors import OptionError, Problem
-
-__all__ = ["RayEngine"]
 
 ASK_EVERY = 2.0
 """How often the cluster is asked how large it is [s]."""

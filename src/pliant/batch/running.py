@@ -1,4 +1,4 @@
-"""Running a batch: hand out items, commit what is finished, try again what failed, stop when asked.   (SPEC 11.5)"""
+"""Running a batch: hand out items, commit what is finished, try again what failed, stop when asked.   (theory 11.5)"""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from typing import Any
 
 from pliant.batch.engines import Engine, LocalEngine
 from pliant.batch.items import Item
-from pliant.batch.seat import Attempt, Limits
 from pliant.batch.store import Store
 from pliant.batch.summary import summarise
+from pliant.batch.supervised_worker import Attempt, Limits
 from pliant.batch.work import find_work
 from pliant.errors import OptionError, Problem
-
-__all__ = ["ATTEMPTS", "BatchResult", "Progress", "run_batch"]
 
 ATTEMPTS = 2
 

@@ -1,4 +1,4 @@
-"""The folder of a batch: what is finished is there whole, what is not is not there at all.   (SPEC 11.5)
+"""The folder of a batch: what is finished is there whole, what is not is not there at all.   (theory 11.5)
 
     rows/NAME.parquet     rows of a finished item; this file *is* the mark that it is finished
     files/NAME/           files the item kept, if any (plans)
@@ -29,8 +29,6 @@ from pliant.file_bytes import write_bytes
 
 if TYPE_CHECKING:
     import pyarrow
-
-__all__ = ["Store", "schema_of", "write_rows"]
 
 ITEM = Column("item", "text", "name of the item: object, hand, task and a digest of the question")
 GROUP_ROWS, GROUP_TABLES = 50_000, 100

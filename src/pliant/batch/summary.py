@@ -15,8 +15,6 @@ from pliant.batch.work import Work
 if TYPE_CHECKING:
     from pliant.batch.running import BatchResult
 
-__all__ = ["summarise", "table"]
-
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """A Markdown table; first column left, others right."""

@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from pliant.errors import OptionError, Problem, unknown_name
 
-__all__ = ["KNOWN", "Column", "Kind", "Work", "find_work"]
-
 Kind = Literal["text", "int", "float", "bool"]
 Row = Mapping[str, Any]
 

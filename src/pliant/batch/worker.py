@@ -25,8 +25,6 @@ from typing import IO, Any
 from pliant.batch.store import write_rows
 from pliant.batch.work import Work, find_work
 
-__all__ = ["main"]
-
 RESERVE = 1 << 30
 """Address space on top of the memory limit [bytes]: libraries reserve more than they use."""
 
@@ -83,7 +81,7 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
 
 
 class _AddressSpace(contextlib.AbstractContextManager[None]):
-    """Refuses a sudden huge allocation at once; slow growth is seen from outside (`pliant.batch.seat`)."""
+    """Refuses a sudden huge allocation at once; slow growth is seen from outside (`pliant.batch.supervised_worker`)."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit

@@ -9,8 +9,6 @@ import sys
 from importlib import import_module
 from typing import Any
 
-__all__ = ["main"]
-
 # name -> module that holds a function of the same name; in the order a newcomer meets them.
 COMMANDS = {
     "demo": "pliant.cli.demo",

@@ -15,8 +15,6 @@ from typing import Any
 
 from pliant.errors import InputError
 
-__all__ = ["EXIT_BROKEN", "EXIT_NO", "EXIT_OURS", "emit", "error_answer", "plain", "progress", "remark"]
-
 EXIT_NO = 1
 EXIT_BROKEN = 2
 EXIT_OURS = 3

@@ -12,8 +12,6 @@ import typer
 if TYPE_CHECKING:
     from pliant.batch import BatchResult, Engine, Item, Limits, Progress
 
-__all__ = ["batch"]
-
 UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -54,8 +52,7 @@ def batch(
 
         pliant batch --task lift.yaml --objects "meshes/*.stl" --out out/lift --engine ray --address 10.0.0.1:6379
     """
-    from pliant.batch import Limits
-    from pliant.batch.questions import plan_items
+    from pliant.batch import Limits, plan_items
     from pliant.cli.answers import EXIT_NO, emit
 
     named = [name.strip() for text in hands for name in text.split(",") if name.strip()]

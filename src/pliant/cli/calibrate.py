@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import CalibrationRun
+    from pliant.calibration import CalibrationRun
     from pliant.planner import PlannedGrasp, Task
-
-__all__ = ["calibrate"]
 
 TRUTH = ("young", "friction", "mass")
 
@@ -130,9 +128,11 @@ def calibrate(
 def _on_driver(
     name: str, task: Task, grasp: PlannedGrasp, *, speed: float, from_pregrasp: bool, slip: bool
 ) -> CalibrationRun:
+    from pliant.calibration import calibrate_on_driver
     from pliant.cli.run_driver import opened_driver
-    from pliant.control import ControlOptions, TactileProcessor, calibrate_on_driver
+    from pliant.control import ControlOptions
     from pliant.planner import prepare_body
+    from pliant.tactile import TactileProcessor
 
     assert task.assembly.hand is not None
     thing = prepare_body(task.body)  # before the robot is spoken to: it may take some seconds

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["export"]
-
 
 def export(
     source: Annotated[Path, typer.Argument(help="A plan file, or the log of a run.")],
@@ -34,7 +32,7 @@ def export(
         pliant export ring.run --format mcap --out ring_run.mcap
     """
     from pliant.cli.answers import emit
-    from pliant.files.export import ExportOptions, export_file
+    from pliant.files import ExportOptions, export_file
 
     options = ExportOptions(grasp=grasp, rate=rate, start=start)
     files = export_file(source, out, format=format, options=options)

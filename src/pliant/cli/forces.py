@@ -12,10 +12,8 @@ from pliant.cli.answers import emit
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pliant.files.grasp_file import Grasp
+    from pliant.files import Grasp
     from pliant.grasp import Blame, ForceResult, ForceSolver
-
-__all__ = ["forces"]
 
 # Hulls of very many contacts take minutes and say little; from here on only the quick measures are made.
 MOST_CONTACTS_FOR_HULLS = 20
@@ -48,7 +46,7 @@ def forces(
 
     Exit code 1 when no permitted forces hold the load; the answer then says which constraint is to blame.
     """
-    from pliant.files.grasp_file import read_grasp
+    from pliant.files import read_grasp
     from pliant.grasp import ForceSolver
 
     question = read_grasp(grasp)

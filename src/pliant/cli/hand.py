@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pliant.robot import Hand
-    from pliant.robot.description import HandDescription
-    from pliant.robot.proposal import Proposal
-
-__all__ = ["hand"]
+    from pliant.robot import Hand, HandDescription, Proposal
 
 
 def hand(
@@ -45,8 +41,7 @@ def hand(
     from pliant.cli.answers import EXIT_BROKEN, emit
     from pliant.errors import OptionError, unknown_name
     from pliant.files import check_file
-    from pliant.robot import load_hand, read_urdf, shipped_names
-    from pliant.robot.proposal import propose_hand, write_proposal
+    from pliant.robot import load_hand, propose_hand, read_urdf, shipped_names, write_proposal
 
     if action == "view":
         if str(file) in shipped_names("hand"):
@@ -94,8 +89,8 @@ def _view(
     import webbrowser
 
     from pliant.errors import OptionError, Problem
-    from pliant.robot.proposal import save_corrected
-    from pliant.viewer.hand_page import HandPage
+    from pliant.robot import save_corrected
+    from pliant.viewer import HandPage
 
     guesses = proposal.guesses if proposal is not None else ()
     before = proposal.description if proposal is not None else hand.description
@@ -118,8 +113,7 @@ def _view(
 
 def _draw(hand: Hand, path: Path) -> Path:
     from pliant.cli.answers import progress
-    from pliant.viewer import save_png
-    from pliant.viewer.hand_picture import hand_picture
+    from pliant.viewer import hand_picture, save_png
 
     with progress("drawing"):
         return save_png(hand_picture(hand), path)
@@ -129,7 +123,7 @@ def _print(proposal: Proposal, files: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from pliant.viewer.hand_picture import FINGER_COLOURS
+    from pliant.viewer import FINGER_COLOURS
 
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
     table = Table("about", "guess", "why", "sure", title=proposal.description.title)

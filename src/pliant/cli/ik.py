@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["ik"]
-
 
 def ik(
     robot: Annotated[str, typer.Argument(metavar="URDF", help="A URDF file, a shipped robot's name, or arm+hand.")],
@@ -47,7 +45,7 @@ def ik(
     chosen = choose_robot(robot, package_dir)
     chosen.robot.frame_id(frame)
     with progress("compiling the solver (first time only)"):
-        from pliant.servo import FrameTask, InverseKinematics
+        from pliant.motion import FrameTask, InverseKinematics
 
         solver = InverseKinematics(chosen.robot, FrameTask(frame, rows=rows))
         solver.solve(chosen.robot.pose(frame, chosen.q_home), seed=chosen.q_home, starts=1, tolerance=tolerance)
@@ -65,7 +63,7 @@ def ik(
 
 def _one(solver: Any, text: str, tolerance: float, starts: int) -> dict[str, Any]:
     from pliant.errors import OptionError, Problem
-    from pliant.servo import pose_from_numbers, pose_numbers
+    from pliant.motion import pose_from_numbers, pose_numbers
 
     try:
         numbers = [float(part) for part in text.split(",")]

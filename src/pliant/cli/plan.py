@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["plan", "plan_answer", "planning_progress"]
-
 
 def plan(
     task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],

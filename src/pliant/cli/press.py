@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pliant.contact import PadSurface, PressResult
     from pliant.objects import Mesh
 
-__all__ = ["press"]
-
 
 def press(
     mesh: Annotated[str, typer.Argument(help="A closed mesh file in metres, or a shipped shape: sphere:0.03.")],

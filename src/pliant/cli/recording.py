@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import GraspReport, PadTrace, Recording, RecordingReport
     from pliant.robot import Hand
-
-__all__ = ["recording"]
+    from pliant.tactile import GraspReport, PadTrace, Recording, RecordingReport
 
 
 def recording(
@@ -36,8 +34,8 @@ def recording(
         pliant recording tennis_ball.npz --warmth -1 --json
     """
     from pliant.cli.answers import EXIT_NO, emit
-    from pliant.control import PadSensor, analyse_recording, read_recording
     from pliant.robot import load_hand
+    from pliant.tactile import PadSensor, analyse_recording, read_recording
 
     played = read_recording(file)
     hand = load_hand(played.layout.hand)
@@ -153,8 +151,8 @@ def _write_pictures(played: Recording, report: RecordingReport, hand: Hand, fold
     """One picture per grasp that touched something: every touched array at the moment of the largest force."""
     import numpy as np
 
-    from pliant.control import PadSensor, TactileFrame, TactileProcessor
     from pliant.documents import make_folder
+    from pliant.tactile import PadSensor, TactileFrame, TactileProcessor
     from pliant.viewer import readings_image, save_png
 
     target = make_folder(folder)

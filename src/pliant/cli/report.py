@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["report"]
-
 
 def report(
     plan: Annotated[Path, typer.Argument(help="A plan file.")],

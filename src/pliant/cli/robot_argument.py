@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pliant.arrays import Floats
+
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pliant.robot import Robot
-
-__all__ = ["ChosenRobot", "choose_robot"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +17,8 @@ class ChosenRobot:
     """A robot, where it starts, and its joint accelerations as far as they are known."""
 
     robot: Robot
-    q_home: NDArray[np.float64]
-    accelerations: NDArray[np.float64] | None
+    q_home: Floats
+    accelerations: Floats | None
 
 
 def choose_robot(text: str, package_dirs: list[Path] | None = None) -> ChosenRobot:

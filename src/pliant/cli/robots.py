@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["robots"]
-
 
 def robots(
     name: Annotated[str | None, typer.Argument(help="Show one robot in full.")] = None,

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from pliant.planner import Plan, Task
     from pliant.ros import RosLink
 
-__all__ = ["ros"]
-
 
 def ros(
     version: Annotated[int, typer.Option("--ros", min=1, max=2, help="Version of ROS: 1 or 2.")] = 2,

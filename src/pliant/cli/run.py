@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pliant.lab import LabDriver, SeriesResult, TrialResult, TrialSettings
     from pliant.planner import PlannedGrasp, Task
 
-__all__ = ["numbers_by_name", "run", "run_answer"]
-
 PERTURB = ("pose", "turn", "young", "friction", "mass")
 SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
 
@@ -69,10 +67,11 @@ def run(
     from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit, progress
-    from pliant.control import ControlOptions, PadSensor
+    from pliant.control import ControlOptions
     from pliant.documents import make_folder, make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import load_plan, save_run
+    from pliant.tactile import PadSensor
 
     if driver != "lab":
         from pliant.cli.run_driver import known_driver, run_with_driver

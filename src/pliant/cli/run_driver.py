@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import ControlOptions, Driver, DriverRun, PadSensor
+    from pliant.control import ControlOptions, Driver, DriverRun
     from pliant.planner import PlannedGrasp, Task
     from pliant.robot import Assembly
-
-__all__ = ["known_driver", "load_factory", "opened_driver", "run_with_driver"]
+    from pliant.tactile import PadSensor
 
 Factory = Callable[["Assembly"], Any]
 
@@ -71,8 +70,9 @@ def opened_driver(
     """
     from dataclasses import replace
 
-    from pliant.control import PadSensor, WatchLimits, check_driver
+    from pliant.control import WatchLimits, check_driver
     from pliant.errors import InputError, OptionError, Problem
+    from pliant.tactile import PadSensor
 
     factory = load_factory(name)
     try:
@@ -113,8 +113,9 @@ def run_with_driver(
     from dataclasses import replace
 
     from pliant.cli.answers import EXIT_NO, emit
-    from pliant.control import RunOutcome, TactileProcessor, run_on_driver
+    from pliant.control import RunOutcome, run_on_driver
     from pliant.files import save_run
+    from pliant.tactile import TactileProcessor
 
     assert task.assembly.hand is not None
     with opened_driver(name, task.assembly, control) as (driver, control, sensor):

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["servo"]
-
 
 def servo(
     robot: Annotated[str, typer.Argument(help="A URDF file, a shipped robot's name, or arm+hand.")],
@@ -43,7 +41,7 @@ def servo(
 
     chosen = choose_robot(robot, package_dir)
     with progress("compiling and reading (slow the first time only)"):
-        from pliant.servo import SOLVERS, JointLimits, read_path_file, write_points
+        from pliant.motion import SOLVERS, JointLimits, read_path_file, write_points
 
         if solver is not None and solver not in SOLVERS:
             raise OptionError("--solver", unknown_name("solver", solver, SOLVERS))

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["view"]
-
 
 def view(
     file: Annotated[str, typer.Argument(help="A plan file, a task file, or the name of a shipped task.")],

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from pliant.contact import deepest
 
-__all__ = ["compiled_here"]
-
 
 def compiled_here() -> bool:
     """The compiler's cache holds the search for the deepest place, which calls most of the rest, as it is now."""

@@ -1,4 +1,4 @@
-"""What the whole body adds to the half-space under each contact, and what contacts do to each other.   (SPEC 6.2, H)
+"""What the whole body adds to the half-space under each contact, and what contacts do to each other.   (theory 6.2, H)
 
     h_AB = b_A . C b_B  (A != B),      h_AA = b_A . C b_A - (what L already contains of it).
 
@@ -15,14 +15,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
 from pliant.contact.pressure import compiled_love_table
 from pliant.contact.wall import ShallowWall, shallow_wall
-from pliant.objects.compliance import Compliance
-
-__all__ = ["Footprint", "Resolved", "cross_block", "cross_compliance", "fine_dent", "footprint", "resolve"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pliant.elastic import Compliance
 
 _GRID = 20
 _FINER = 3

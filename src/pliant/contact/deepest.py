@@ -1,4 +1,4 @@
-"""Where two smooth surfaces overlap most, and how far the overlap reaches around that place.   (SPEC 6.1)
+"""Where two smooth surfaces overlap most, and how far the overlap reaches around that place.   (theory 6.1)
 
 Compiled, since a planner asks thousands of times. Distances of surface points only say where to begin.
 """
@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from pliant.arrays import Bools, Floats
 from pliant.contact.distance import Probe, field_value
 from pliant.contact.gap import MESH, PLANE, SPHERE, Shape, components, faces_near, faces_nearer, penetrations
-
-__all__ = ["candidates", "least_distance", "search"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _SEARCH = 11
 """Odd, so that one cell lies on the deepest place."""

@@ -1,4 +1,4 @@
-"""Where a pad and an object overlap.   (SPEC 6.1)
+"""Where a pad and an object overlap.   (theory 6.1)
 
 Broad phase: oriented boxes, and of each body only the surface inside the other's box. Narrow phase: surface points of
 each against the signed distance of the other; from every promising point the deepest place of the *smooth* surfaces
@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.contact.deepest import candidates, search
 from pliant.contact.surfaces import PreparedObject, Surface
-
-__all__ = ["Overlap", "cross", "find_overlaps", "tangent_frame"]
-
-Floats = NDArray[np.float64]
 
 _MOST_SEEDS = 16
 

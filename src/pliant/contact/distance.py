@@ -1,4 +1,4 @@
-"""Signed distance of a mesh, on a grid.   (SPEC 6.1, narrow phase)
+"""Signed distance of a mesh, on a grid.   (theory 6.1, narrow phase)
 
 Only for finding where bodies overlap; depths and forces come from the smooth surfaces themselves.
 """
@@ -11,13 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pliant.arrays import Floats
+from pliant.elastic import load_arrays, store_arrays
 from pliant.errors import OptionError, Problem
-from pliant.objects.cache import load_arrays, store_arrays
-from pliant.objects.mesh import Mesh
+from pliant.objects import Mesh
 
-__all__ = ["DistanceField", "Probe", "distance_field", "field_value"]
-
-Floats = NDArray[np.float64]
 Probe = tuple[int, float, NDArray[np.float32], Floats, float, Floats, Floats]
 """What answers signed distances in compiled code: kind, radius, field values, corner, step; lower and upper corner of
 the surface's box."""

@@ -1,4 +1,4 @@
-"""Heights of smooth surfaces over one grid in their common tangent plane.   (SPEC 6.2, local problem)
+"""Heights of smooth surfaces over one grid in their common tangent plane.   (theory 6.2, local problem)
 
 A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
 surface faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pliant.objects.smooth import blend_weights
+from pliant.arrays import Bools, Floats, Ints
+from pliant.objects import blend_weights
 
-__all__ = ["MESH", "PLANE", "SPHERE", "Shape", "components", "faces_near", "faces_nearer", "heights", "penetrations"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Shape = tuple[int, float, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats]
 """A surface as compiled code takes it: kind, radius, vertices, faces, face normals, corners of the quadrics, quadrics,
 face sizes, centres and reaches of the faces."""
@@ -282,7 +278,7 @@ def _plane_heights(
 
 
 @njit(cache=True)
-def components(inside: NDArray[np.bool_], count: int, seed: int) -> NDArray[np.bool_]:
+def components(inside: Bools, count: int, seed: int) -> Bools:
     """The connected part (four neighbours) of the set of cells that holds the seed cell."""
     out = np.zeros(len(inside), dtype=np.bool_)
     if not inside[seed]:

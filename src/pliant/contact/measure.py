@@ -1,18 +1,13 @@
-"""What one contact's grid sees: cells, penetrations, slopes.   (SPEC 6.2, local problem)"""
+"""What one contact's grid sees: cells, penetrations, slopes.   (theory 6.2, local problem)"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
 from pliant.contact.deepest import mine_share
 from pliant.contact.gap import Shape, components, faces_near, penetrations
-
-__all__ = ["measure"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""Pressures between two bodies: Love's kernel and the complementarity problem.   (SPEC 6.2, local problem)"""
+"""Pressures between two bodies: Love's kernel and the complementarity problem.   (theory 6.2, local problem)"""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-__all__ = ["Pressures", "compiled_love_table", "factored", "love_matrix", "love_table", "solve_pressures"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pliant.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True)
@@ -20,7 +16,7 @@ def compiled_love_table(count: int, dx: float, dy: float) -> Floats:
     """Normal displacement of a half-space with E* = 1 at cell offsets (i, j) of a unit force spread over one cell
     [1/m].
 
-    Love 1929 for a rectangle 2p x 2q, p = dx / 2, q = dy / 2.   (SPEC 6.2, L)
+    Love 1929 for a rectangle 2p x 2q, p = dx / 2, q = dy / 2.   (theory 6.2, L)
     """
     p, q = 0.5 * dx, 0.5 * dy
     out = np.empty((count, count))
@@ -67,7 +63,7 @@ def love_matrix(
     Pressure acts along m = (-s, 1), s the slope of the interface, and closes the gap along m as well:  A_ij = m_i .
     G_ij m_j with the half-space's full Green tensor (Boussinesq, Cerruti). For s = 0 this is Love's kernel. The terms
     of first order move the surface sideways under pressure (proportional to 1 - 2 nu), those of second order are the
-    outward pull of the tilted pressure; SPEC 6.2 wants both or none.
+    outward pull of the tilted pressure; theory 6.2 wants both or none.
 
     Args:
         table: ``love_table`` of the grid.
@@ -143,10 +139,10 @@ def solve_pressures(
     *,
     reactions: Floats | None = None,
     springs: Floats | None = None,
-    start: NDArray[np.bool_] | None = None,
+    start: Bools | None = None,
     most: int = 60,
 ) -> Pressures:
-    """f >= 0, w = C f - pen - Q m >= 0, f . w = 0, P^T f + S m = load.   (SPEC 6.2, several contacts are one problem)
+    """f >= 0, w = C f - pen - Q m >= 0, f . w = 0, P^T f + S m = load.   (theory 6.2, several contacts are one problem)
 
     Primal-dual active set with Cholesky; the rigid motions m enter by their Schur complement. Falls back to one change
     at a time if the sets cycle, and to a shifted matrix (``exact`` false) if C is not positive definite.

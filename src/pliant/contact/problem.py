@@ -1,4 +1,4 @@
-"""The complementarity problem of a whole grasp: grids, kernels, coupling, rigid motions.   (SPEC 6.2)"""
+"""The complementarity problem of a whole grasp: grids, kernels, coupling, rigid motions.   (theory 6.2)"""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Bools, Floats, Ints
 from pliant.contact.coupling import Footprint, Resolved, cross_block, cross_compliance, footprint, resolve
 from pliant.contact.detection import Overlap, cross
 from pliant.contact.measure import measure
 from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
-from pliant.objects.compliance import Compliance
-
-__all__ = ["ContactProblem", "Patch", "assemble", "coupling_matrix", "gap_modes", "likely_cells", "patch_of"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pliant.elastic import Compliance
 
 _SMALLEST_FOOTPRINT = 1.25
 """Smallest half axis of a footprint in element edges; below, the elements cannot carry its shape."""
@@ -160,7 +155,7 @@ def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patc
     )
 
 
-def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) -> NDArray[np.bool_]:
+def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) -> Bools:
     """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
     # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
     guess = np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
@@ -178,7 +173,7 @@ def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) 
 
 
 def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
-    """h_AB between the patches [m/N]; zero for a half-space.   (SPEC 6.2, H)
+    """h_AB between the patches [m/N]; zero for a half-space.   (theory 6.2, H)
 
     The elements cannot carry footprints smaller than about their edge. What they add to the half-space varies slowly,
     so its dependence on the footprint is quadratic at first, and from two footprints the value at the true contact
@@ -310,7 +305,7 @@ def stiffening(body: Compliance, radii: Floats) -> float:
 
 
 def gap_modes(patches: list[Patch], scale: float) -> tuple[Floats, Floats]:
-    """Rigid motions of the object that change gaps.   (SPEC 6.2, several contacts)
+    """Rigid motions of the object that change gaps.   (theory 6.2, several contacts)
 
     Returns:
         patterns: k x r, what a unit of each motion adds to the penetration of each patch.

@@ -7,11 +7,8 @@ from enum import StrEnum
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-__all__ = ["ContactRegion", "ContactState", "ContactStatus", "SurfaceLoad"]
-
-Floats = NDArray[np.float64]
+from pliant.arrays import Floats, Ints
 
 
 class ContactStatus(StrEnum):
@@ -99,7 +96,7 @@ class SurfaceLoad:
         radii: half axes over which they are spread; zero where every cell was placed by itself [m].
     """
 
-    corners: NDArray[np.int64]
+    corners: Ints
     forces: Floats
     radii: Floats
 

@@ -1,4 +1,4 @@
-"""Contact forces of a grasp at given poses, frictionless.   (SPEC 6.2)"""
+"""Contact forces of a grasp at given poses, frictionless.   (theory 6.2)"""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrs
 
+from pliant.arrays import Floats
 from pliant.contact.coupling import cross_compliance
 from pliant.contact.detection import cross, find_overlaps
 from pliant.contact.pressure import Pressures, factored, solve_pressures
@@ -25,11 +26,7 @@ from pliant.contact.problem import (
 from pliant.contact.region import ContactRegion, ContactState, ContactStatus, SurfaceLoad
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.errors import OptionError
-from pliant.objects.threads import one_thread
-
-__all__ = ["find_patches", "refocus", "report", "solve_contacts", "tangential_stiffness"]
-
-Floats = NDArray[np.float64]
+from pliant.threads import one_thread
 
 _PASSES = 5
 _STILL = 5e-3
@@ -305,7 +302,7 @@ def _region(
 
 
 def tangential_stiffness(thing: PreparedObject, pad: PadSurface, patch: Patch, radii: Floats) -> tuple[float, float]:
-    """1 / K_t = (2 - nu) / (8 G a) of both bodies + h_tt.   (SPEC 6.2, tangential response)"""
+    """1 / K_t = (2 - nu) / (8 G a) of both bodies + h_tt.   (theory 6.2, tangential response)"""
     a = float(np.sqrt(max(float(np.prod(radii)), 1e-30)))
     local = 0.0
     for compliance, nu in ((thing.compliance, thing.poisson), (pad.compliance, pad.poisson)):

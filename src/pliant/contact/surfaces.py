@@ -10,26 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pliant.arrays import Bools, Floats, Ints
 from pliant.contact.distance import DistanceField, Probe, distance_field
 from pliant.contact.gap import MESH, PLANE, SPHERE, Shape
+from pliant.elastic import Compliance, prepare_compliance
 from pliant.errors import MaterialError, OptionError
-from pliant.objects.compliance import Compliance, prepare_compliance
-from pliant.objects.liquid import Liquid
-from pliant.objects.mesh import Mesh
-from pliant.objects.smooth import SmoothSurface, smooth_surface
+from pliant.objects import Liquid, Mesh, SmoothSurface, smooth_surface
 
-__all__ = [
-    "MeshSurface",
-    "Model",
-    "PadSurface",
-    "PlaneSurface",
-    "PreparedObject",
-    "SphereSurface",
-    "Surface",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Model = Literal["body", "halfspace"]
 
 
@@ -196,7 +183,7 @@ class PadSurface:
     surface: Surface
     young: float = np.inf
     poisson: float = 0.3
-    pad_faces: NDArray[np.bool_] | None = None
+    pad_faces: Bools | None = None
     friction: float = 0.0
 
     def __post_init__(self) -> None:
@@ -289,7 +276,7 @@ class PreparedObject:
         surface = MeshSurface.of(mesh)
         body = None
         if wall is not None:
-            from pliant.objects.shell import gas_stiffness, prepare_shell, with_contents
+            from pliant.elastic import gas_stiffness, prepare_shell, with_contents
 
             stiffness = gas_stiffness(mesh, contents)
             shell = prepare_shell(mesh, poisson, wall, smooth=surface.smooth, edge=edge, cache=cache, progress=progress)

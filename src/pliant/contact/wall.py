@@ -1,4 +1,4 @@
-"""What a thin wall adds under a contact: an endless shallow shell with the curvature found there.   (SPEC 6.2, vessels)
+"""What a thin wall adds under a contact: an endless shallow shell with the curvature found there.   (theory 6.2, vessels)
 
 A pressure p on a shallow shell with curvatures kx, ky bends and stretches it; wave by wave (Marguerre's equations)
 
@@ -16,14 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from pliant.objects.compliance import Compliance
-
-__all__ = ["ShallowWall", "shallow_wall"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pliant.arrays import Floats, Ints
+from pliant.elastic import Compliance
 
 _SHORTEST = 12.0
 """Largest wave number times the bending length; what lies beyond is 0.4 % of a point force's dent."""

@@ -1,4 +1,4 @@
-"""The controller: one step from a sample to a command, through the phases of an operation.   (SPEC 9)
+"""The controller: one step from a sample to a command, through the phases of an operation.   (theory 9)
 
 `step` knows no clock but the sample's. Time along the plan is the controller's own: it runs as planned, slows down
 near the touch, and waits where forces have to settle. Commands are the planned joints plus what the force loop and the
@@ -12,9 +12,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pliant.control.contact_tracking import ContactEstimate, ContactTracker
+from pliant.arrays import Floats
 from pliant.control.driver import Sample
 from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
 from pliant.control.guarded_closing import GuardedClosing
@@ -23,18 +22,12 @@ from pliant.control.phase_limits import SAFE_TIME, time_limit
 from pliant.control.phases import REACTIONS, Event, Fault, Reaction, RunPhase
 from pliant.control.run_log import PHASES, RunLog, RunRecorder
 from pliant.control.safe_ends import eased, opened
-from pliant.control.slip import SlipSense, felt_forces
-from pliant.control.sound_sample import SoundSamples
-from pliant.control.tactile import TactileProcessor
-from pliant.control.timeline import PlannedMoment, Timeline
+from pliant.control.sample_check import SoundSamples
 from pliant.control.watch import FEELS, GRIPS, Watch
 from pliant.errors import OptionError
-from pliant.planner import Phase, PlannedGrasp
+from pliant.planner import Phase, PlannedGrasp, PlannedMoment, Timeline
 from pliant.robot import Assembly
-
-__all__ = ["Command", "GraspController"]
-
-Floats = NDArray[np.float64]
+from pliant.tactile import ContactEstimate, ContactTracker, SlipSense, TactileProcessor, felt_forces
 
 LONGEST_STEP = 0.1  # a late sample does not make the plan jump [s]
 NEEDED = 0.1  # planned force from which on a contact must be felt [N]
@@ -85,7 +78,7 @@ class GraspController:
         self.timeline = Timeline(grasp, self.robot)
         self.processor = processor or TactileProcessor.for_hand(assembly.hand)
         self.processor.warm_up()
-        self.tracker = ContactTracker(self.timeline, self.processor, self.options)
+        self.tracker = ContactTracker(self.timeline, self.processor, self.options.tracking)
         self.loop = ForceLoop(self.timeline, assembly, self.options)
         self.watch = Watch(assembly, self.tracker, self.options)
         self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
@@ -133,7 +126,7 @@ class GraspController:
             self._enter(self.phase, sample.time)
         planned_at = self._plan_time
         moment = self.timeline.at(planned_at)
-        self._estimate = self.tracker.update(sample, moment, self._pushed)
+        self._estimate = self.tracker.update(sample.time, sample.frames, moment, self._pushed)
         for name in self._estimate.spikes:
             self._note(sample.time, "spike", f"a frame of '{name}' was left out")
         needed = np.where(self._touched & (moment.forces[:, 2] > NEEDED), 1.0, 0.0)
@@ -321,7 +314,7 @@ class GraspController:
     def _feel_slip(self, now: float, moment: PlannedMoment) -> None:
         """A contact that wanders beyond the plan is gripped harder, at once; an object that slides goes no farther."""
         assert self._estimate is not None
-        slip = self._slip.look(self._estimate, moment, self._now)
+        slip = self._slip.look(self._estimate, moment, None if self._now is None else self._now.axes)
         if slip is None:
             return
         beyond = max(slip.together - self.options.slip, slip.alone - self.options.roll)

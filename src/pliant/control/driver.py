@@ -1,4 +1,4 @@
-"""What a hand on an arm offers to the controller: one interface for hardware, lab and recordings.   (SPEC 9)
+"""What a hand on an arm offers to the controller: one interface for hardware, lab and recordings.   (theory 9)
 
 A driver runs on its own clock. One control cycle is: ``read`` what was measured, send one command, ``step`` to the next
 cycle. Measurements carry the time at which they were *taken* as far as the driver knows it, so a consumer can see that
@@ -11,31 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["MOST_AHEAD", "Driver", "JointReading", "Sample", "TactileFrame"]
-
-Floats = NDArray[np.float64]
+from pliant.arrays import Floats
+from pliant.tactile import TactileFrame
 
 MOST_AHEAD = 0.05
 """A measurement stamped further ahead of the driver's clock than this is none [s]: clocks of one network agree to
 milliseconds."""
-
-
-@dataclass(frozen=True, eq=False)
-class TactileFrame:
-    """One picture of one tactile array.
-
-    Args:
-        array: name of the array, as in the hand description.
-        time: when it was taken, on the driver's clock [s].
-        counts: rows x columns, raw counts of the cells; cells that do not exist read 0.
-    """
-
-    array: str
-    time: float
-    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The force loop: from force errors at the contacts to corrections of the joints.   (SPEC 9)
+"""The force loop: from force errors at the contacts to corrections of the joints.   (theory 9)
 
 `dx = D^-1 (f_wanted - f)` along the contact normals, `dq` the joints' best answer to it. Pads tell magnitudes only, so
 tangential places are kept. An error that no squeeze can mend (pads that disagree about one and the same force) would
@@ -11,16 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Bools, Floats
 from pliant.control.options import ControlOptions
-from pliant.control.timeline import PlannedMoment, Timeline
 from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix
+from pliant.planner import PlannedMoment, Timeline
 from pliant.robot import Assembly
-
-__all__ = ["ContactKinematics", "ForceLoop", "contact_kinematics"]
-
-Floats = NDArray[np.float64]
 
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
 DAMPING = 0.02  # of the joints' answer, relative to the root of the sum of squared singular values
@@ -146,7 +142,7 @@ class ForceLoop:
         self,
         error: Floats,
         now: ContactKinematics,
-        free: NDArray[np.bool_],
+        free: Bools,
         dt: float,
         series: Floats | None = None,
     ) -> Floats:

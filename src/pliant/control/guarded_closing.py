@@ -1,19 +1,14 @@
-"""How fast a hand may close on a thing that may lie elsewhere than planned.   (SPEC 9)"""
+"""How fast a hand may close on a thing that may lie elsewhere than planned.   (theory 9)"""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.control.force_loop import ForceLoop, contact_kinematics
 from pliant.control.options import ControlOptions
-from pliant.control.timeline import Timeline
-from pliant.planner import Phase
+from pliant.planner import Phase, Timeline
 from pliant.robot import Assembly
-
-__all__ = ["GuardedClosing"]
-
-Floats = NDArray[np.float64]
 
 SLOWEST, FASTEST = 0.002, 0.03  # of a contact near the object [m/s]
 

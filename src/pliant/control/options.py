@@ -1,4 +1,4 @@
-"""Numbers of the controller: limits, times and gains, checked once.   (SPEC 9)"""
+"""Numbers of the controller: limits, times and gains, checked once.   (theory 9)"""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pliant.control.filter import FilterNoise
 from pliant.errors import OptionError, Problem
-
-__all__ = ["CalibrationFactors", "ControlOptions", "WatchLimits"]
+from pliant.tactile import FilterNoise, TrackingOptions
 
 
 @dataclass(frozen=True)
@@ -168,3 +166,9 @@ class ControlOptions:
         wrong = [Problem(name, f"{getattr(self, name)!r}", allowed) for name, right, allowed in rules if not right]
         if wrong:
             raise OptionError("control", wrong)
+
+    @property
+    def tracking(self) -> TrackingOptions:
+        """What of this concerns the tracking of contacts."""
+        watch = self.watch
+        return TrackingOptions(self.noise, self.filter, self.calibration.force, watch.spike_force, watch.spike_frames)

@@ -1,13 +1,10 @@
-"""How long every phase may last: none can hang.   (SPEC 9)"""
+"""How long every phase may last: none can hang.   (theory 9)"""
 
 from __future__ import annotations
 
 from pliant.control.options import ControlOptions
 from pliant.control.phases import RunPhase
-from pliant.control.timeline import Timeline
-from pliant.planner import Phase
-
-__all__ = ["SAFE_TIME", "time_limit"]
+from pliant.planner import Phase, Timeline
 
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 PLANNED = {

@@ -1,11 +1,9 @@
-"""Phases of a run, what can go wrong in them, and what is then done.   (SPEC 9)"""
+"""Phases of a run, what can go wrong in them, and what is then done.   (theory 9)"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-
-__all__ = ["REACTIONS", "Event", "Fault", "Reaction", "RunPhase"]
 
 
 class RunPhase(StrEnum):

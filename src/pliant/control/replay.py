@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pliant.control.driver import Floats, JointReading, Sample, TactileFrame
-from pliant.control.recording import RecordedGrasp
+from pliant.arrays import Floats
+from pliant.control.driver import JointReading, Sample
 from pliant.errors import OptionError
-
-__all__ = ["ReplayDriver"]
+from pliant.tactile import RecordedGrasp, TactileFrame
 
 
 class ReplayDriver:
@@ -34,7 +32,7 @@ class ReplayDriver:
         self._period = period
         self._next_frame = 0
         self._stopped = ""
-        self.commands: list[tuple[float, NDArray[np.float64]]] = []
+        self.commands: list[tuple[float, Floats]] = []
         start = float(grasp.frame_time[0])
         self._time = start if period is None else min(start, float(grasp.joint_time[0]))
         self._end = float(max(grasp.frame_time[-1], grasp.joint_time[-1]))

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.control.driver import TactileFrame
-from pliant.control.pad_sensor import PadSensor
+from pliant.arrays import Bools, Floats
 from pliant.control.phases import Event, RunPhase
+from pliant.tactile import PadSensor, TactileFrame
 
-__all__ = ["PadFrames", "RunLog", "RunRecorder", "row_shapes"]
-
-Floats = NDArray[np.float64]
 PHASES = tuple(RunPhase)
 
 
@@ -81,7 +78,7 @@ class RunLog:
         told = self.facts.get("pad_sensor")
         return PadSensor() if told is None else PadSensor.from_facts(told, source="run log")
 
-    def during(self, phase: RunPhase) -> NDArray[np.bool_]:
+    def during(self, phase: RunPhase) -> Bools:
         """Which steps belong to a phase."""
         return np.asarray(self.table["phase"] == PHASES.index(phase))
 

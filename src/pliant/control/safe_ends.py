@@ -1,26 +1,21 @@
-"""How a run ends safely: the hand opens, or gives way where a force is too large.   (SPEC 9)"""
+"""How a run ends safely: the hand opens, or gives way where a force is too large.   (theory 9)"""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pliant.control.contact_tracking import ContactEstimate
+from pliant.arrays import Bools, Floats
 from pliant.control.driver import Sample
 from pliant.control.force_loop import ForceLoop, contact_kinematics
-from pliant.control.slip import felt_forces
-from pliant.control.timeline import PlannedMoment, Timeline
-
-__all__ = ["eased", "opened"]
-
-Floats = NDArray[np.float64]
+from pliant.planner import PlannedMoment, Timeline
+from pliant.tactile import ContactEstimate, felt_forces
 
 OPENING = 1.0  # of the planned way per second, when the hand opens [1/s]
 SLOWEST = 0.04  # it opens no slower than this [rad/s, m/s]
 EASED = 0.8  # of the permitted force
 
 
-def opened(command: Floats, timeline: Timeline, hand: NDArray[np.bool_], dt: float) -> tuple[Floats, bool]:
+def opened(command: Floats, timeline: Timeline, hand: Bools, dt: float) -> tuple[Floats, bool]:
     """The next command towards the open hand of the pre-grasp, and whether it is open."""
     goal = command.copy()
     goal[hand] = timeline.q_pregrasp[hand]

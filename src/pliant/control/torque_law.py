@@ -1,4 +1,4 @@
-"""Torques instead of positions: the law (6) for hands and simulators that take torques.   (SPEC 7.3, 9)
+"""Torques instead of positions: the law (6) for hands and simulators that take torques.   (theory 7.3, 9)
 
 `tau = -J^T G_K^R w_ext + J^T (I - G_K^R G) K J y`: the first part bears the load as the springs at the contacts share
 it, the second squeezes. y is chosen so that the forces are the smallest sufficient ones. Joints without contact are
@@ -10,16 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.control.force_loop import ContactKinematics
 from pliant.errors import OptionError
 from pliant.grasp import ContactSet, ForceSolver, SolverFailure
 from pliant.robot import Assembly
-
-__all__ = ["TorqueAnswer", "TorqueLaw"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

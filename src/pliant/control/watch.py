@@ -1,19 +1,15 @@
-"""The watch: looks at every sample for what must not be, and says which fault it is and why.   (SPEC 9)"""
+"""The watch: looks at every sample for what must not be, and says which fault it is and why.   (theory 9)"""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pliant.control.contact_tracking import ContactEstimate, ContactTracker
+from pliant.arrays import Bools, Floats
 from pliant.control.driver import Sample
 from pliant.control.options import ControlOptions
 from pliant.control.phases import Fault, RunPhase
 from pliant.robot import Assembly
-
-__all__ = ["Watch"]
-
-Floats = NDArray[np.float64]
+from pliant.tactile import ContactEstimate, ContactTracker
 
 FEELS = (RunPhase.CLOSE, RunPhase.SQUEEZE, RunPhase.LIFT, RunPhase.MOVE, RunPhase.HOLD)
 GRIPS = (RunPhase.SQUEEZE, RunPhase.LIFT, RunPhase.MOVE, RunPhase.HOLD)
@@ -134,7 +130,7 @@ class Watch:
         return Fault.NOT_FOLLOWING, f"'{self.names[i]}' is {error[i]:.3g} {self.unit[i]} off its command"
 
 
-def _since(since: Floats, wrong: NDArray[np.bool_], now: float) -> Floats:
+def _since(since: Floats, wrong: Bools, now: float) -> Floats:
     """Since when each thing has been wrong; NaN where it is not."""
     if not wrong.any():
         return np.full(len(since), np.nan)

@@ -14,9 +14,7 @@ from pliant.file_bytes import write_bytes
 from pliant.files.task_schema import TaskFile
 
 if TYPE_CHECKING:
-    from pliant.control import Calibration
-
-__all__ = ["CalibrationFile", "calibration_path", "load_calibration", "save_calibration", "with_calibration"]
+    from pliant.calibration import Calibration
 
 Positive = Annotated[float, Field(gt=0)]
 

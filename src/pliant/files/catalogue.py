@@ -10,8 +10,6 @@ from pliant.errors import OptionError, Problem, closest, unknown_name
 from pliant.files.task import read_task
 from pliant.planner import Task
 
-__all__ = ["find_task", "shipped_task", "shipped_tasks"]
-
 SHIPPED = Path(__file__).parent / "shipped"
 
 

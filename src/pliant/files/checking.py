@@ -16,8 +16,6 @@ from pliant.objects import check_size, load_mesh
 from pliant.planner import verify_plan
 from pliant.robot import Robot, link_surfaces, load_module, load_robot, pad_mesh
 
-__all__ = ["FileReport", "check_file"]
-
 DOCUMENTS = (".yaml", ".yml", ".json")
 
 

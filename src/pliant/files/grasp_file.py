@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from pliant.arrays import Floats
 from pliant.documents import Document, read_document
 from pliant.errors import GraspError, InputError, Problem
 from pliant.grasp import Contact, ContactSet
-
-__all__ = ["Grasp", "GraspFile", "read_grasp"]
 
 Vector = tuple[float, float, float]
 MOST_CONTACTS = 1000
@@ -76,9 +74,9 @@ class Grasp:
     """
 
     contacts: ContactSet
-    external: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    disturbances: NDArray[np.float64]
+    external: Floats
+    centre: Floats
+    disturbances: Floats
     margin: float
 
 

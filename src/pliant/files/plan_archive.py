@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from pliant.errors import PlanError, Problem
 from pliant.file_bytes import read_bytes
-from pliant.files.zip_parts import BROKEN, PartsKind, ZipParts, array_bytes, pack
+from pliant.files.zip_parts import BROKEN, PartsKind, ZipParts
 from pliant.plain_arrays import array_header
-
-__all__ = ["Archive", "array_bytes", "pack"]
 
 MOST_BYTES = 1_000_000_000
 """Of the file, and of everything in it once unpacked."""

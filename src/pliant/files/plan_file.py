@@ -1,4 +1,4 @@
-"""Plan files: everything about a plan in one file that opens anywhere.   (SPEC 11.3)
+"""Plan files: everything about a plan in one file that opens anywhere.   (theory 11.3)
 
 A plan file is a zip archive:
 
@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from pliant.documents import parse_document
 from pliant.errors import InputError, PlanError, Problem
 from pliant.file_bytes import write_bytes
-from pliant.files.plan_archive import Archive, array_bytes, pack
+from pliant.files.plan_archive import Archive
 from pliant.files.plan_reading import build_plan
 from pliant.files.plan_robot import robot_entry
 from pliant.files.plan_schema import (
@@ -47,10 +47,9 @@ from pliant.files.plan_schema import (
     TrajectoryEntry,
     pose_rows,
 )
+from pliant.files.zip_parts import array_bytes, pack
 from pliant.objects import Mesh
 from pliant.planner import HeldState, Hypothesis, Plan, PlannedContact, PlannedGrasp, Task, Trajectory
-
-__all__ = ["load_plan", "plan_fields", "save_plan"]
 
 
 def save_plan(plan: Plan, path: str | Path) -> Path:

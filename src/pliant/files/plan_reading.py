@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.errors import PlanError, Problem
 from pliant.files.plan_archive import Archive
 from pliant.files.plan_robot import read_assembly
@@ -33,8 +34,6 @@ from pliant.planner import (
     Task,
     Trajectory,
 )
-
-__all__ = ["build_plan"]
 
 MOST_TASK = 4_000_000
 """Bytes of the task's text, as in a file of its own."""
@@ -75,7 +74,7 @@ class _Reader:
     def refuse(self, where: str, what: str, allowed: str) -> NoReturn:
         raise PlanError(self.archive.source, Problem(where, what, allowed))
 
-    def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
+    def floats(self, name: str, *shape: int | None) -> Floats:
         return np.asarray(self.archive.array(name, "<f8", shape), dtype=np.float64)
 
     def task(self, entry: TaskEntry) -> Task:
@@ -104,7 +103,7 @@ class _Reader:
         faces = self.archive.array(f"{entry.array}_faces", "<i8", (None, 3))
         return Mesh(vertices, faces, entry.name)
 
-    def joints(self, where: str, values: tuple[float, ...], dof: int) -> NDArray[np.float64]:
+    def joints(self, where: str, values: tuple[float, ...], dof: int) -> Floats:
         if len(values) != dof:
             self.refuse(where, f"has {len(values)} values", f"the robot has {dof} independent joints")
         return np.array(values, dtype=np.float64)

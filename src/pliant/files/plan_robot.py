@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pliant.elastic import cache_folder, trim_files
 from pliant.errors import InputError, PlanError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
 from pliant.files.plan_archive import Archive
@@ -23,8 +24,7 @@ from pliant.files.plan_schema import (
     pose_rows,
     to_se3,
 )
-from pliant.objects.cache import cache_folder, trim_files
-from pliant.objects.preflight import FORMATS
+from pliant.objects import FORMATS
 from pliant.robot import (
     Assembly,
     Inertial,
@@ -37,8 +37,6 @@ from pliant.robot import (
     description_problems,
     parse_urdf,
 )
-
-__all__ = ["read_assembly", "robot_entry"]
 
 MOST_MESH_BYTES = 200_000_000
 MOST_KEPT = 2_000_000_000

@@ -26,32 +26,6 @@ from pliant.objects import ContactLimits, Liquid, Material
 from pliant.planner import Phase, PlannerOptions, PlanStatus, Stage, Wish
 from pliant.robot import ArmDescription, HandDescription
 
-__all__ = [
-    "FORMAT",
-    "UNITS",
-    "VERSION",
-    "ContactEntry",
-    "GraspEntry",
-    "HypothesisEntry",
-    "InertialEntry",
-    "JointEntry",
-    "LinkEntry",
-    "MeshEntry",
-    "MimicEntry",
-    "ObjectEntry",
-    "PhaseEntry",
-    "PlanDocument",
-    "RejectionEntry",
-    "RobotEntry",
-    "ShapeEntry",
-    "StableEntry",
-    "StateEntry",
-    "TaskEntry",
-    "TrajectoryEntry",
-    "pose_rows",
-    "to_se3",
-]
-
 FORMAT: Final = "pliant plan"
 VERSION: Final = 1
 UNITS = {

@@ -19,8 +19,6 @@ from pliant.file_bytes import read_bytes, write_bytes
 from pliant.files.zip_parts import PartsKind, ZipParts, array_bytes, pack
 from pliant.plain_arrays import array_from_bytes
 
-__all__ = ["load_run", "plain", "save_run"]
-
 KIND, VERSION = "pliant run", 1
 DOCUMENT = "run.json"
 MOST_BYTES = 400_000_000

@@ -11,8 +11,8 @@ from typing import Literal, TypeVar
 import numpy as np
 import pinocchio as pin
 import yaml
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.documents import parse_document, read_mapping, resolve_inside
 from pliant.errors import DocumentError, InputError, LiquidError, MaterialError, OptionError, Problem
 from pliant.files.calibration_file import with_calibration
@@ -20,8 +20,6 @@ from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskF
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
 from pliant.planner import Carrier, MoveFrame, PlannerOptions, Task, Wish
 from pliant.robot import Assembly, Pose, load_assembly, shipped_names
-
-__all__ = ["read_task", "task_from_fields"]
 
 T = TypeVar("T")
 
@@ -176,7 +174,7 @@ class _Reader:
         )
 
 
-def _start(fields: RobotFields, assembly: Assembly, path: Path) -> NDArray[np.float64]:
+def _start(fields: RobotFields, assembly: Assembly, path: Path) -> Floats:
     """The start: values by name, or a list for the arm alone or for all joints; home where nothing is said."""
     robot, q = assembly.robot, assembly.q_home
     where = "robot.start_deg"

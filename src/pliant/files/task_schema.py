@@ -10,8 +10,6 @@ from pydantic import Field, model_validator
 from pliant.documents import Document
 from pliant.robot import Pose, Vector3
 
-__all__ = ["LimitsFields", "LiquidFields", "MaterialFields", "ObjectFields", "RobotFields", "SceneItem", "TaskFile"]
-
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from pliant.errors import InputError, Problem
 
-__all__ = ["BROKEN", "PartsKind", "ZipParts", "array_bytes", "pack"]
-
 MOST_MEMBERS = 20_000
 _ENTRY = b"PK\x01\x02"  # begins each entry of a zip's directory
 # The oldest time that a zip can hold: when a file was written must not change its bytes.

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import clarabel
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from pliant.arrays import Bools, Floats
 from pliant.grasp.cones import cone_distance
-
-__all__ = ["Certificate", "certify", "least_violation"]
 
 # A certificate counts when only forces this many times the load could escape it.
 TRUSTED_REACH = 1e5
@@ -34,10 +32,10 @@ class Certificate:
     """
 
     matrix: sparse.csc_matrix
-    right: NDArray[np.float64]
+    right: Floats
     cones: tuple[tuple[str, int], ...]
-    dual: NDArray[np.float64]
-    twist: NDArray[np.float64] | None = None
+    dual: Floats
+    twist: Floats | None = None
 
     @property
     def reach(self) -> float:
@@ -52,7 +50,7 @@ class Certificate:
 
 
 def certify(
-    matrix: sparse.csc_matrix, right: NDArray[np.float64], cones: tuple[tuple[str, int], ...], dual: NDArray[np.float64]
+    matrix: sparse.csc_matrix, right: Floats, cones: tuple[tuple[str, int], ...], dual: Floats
 ) -> Certificate | None:
     """A certificate from a solver's dual vector, or None if it proves nothing."""
     z = _into_dual_cone(cones, dual)
@@ -75,8 +73,8 @@ def certify(
 
 
 def least_violation(
-    matrix: sparse.csc_matrix, right: NDArray[np.float64], cones: tuple[tuple[str, int], ...]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    matrix: sparse.csc_matrix, right: Floats, cones: tuple[tuple[str, int], ...]
+) -> tuple[float, Floats, Floats]:
     """How much every inequality must give way, in units of the load, until there is a solution; below 0: room to spare.
 
     This program always has solutions and room around them, so it decides where the other one is on the edge.
@@ -115,11 +113,11 @@ def least_violation(
     return float(x[-1]), x[:-1], z[:-1]
 
 
-def _linear_rows(cones: tuple[tuple[str, int], ...]) -> NDArray[np.bool_]:
+def _linear_rows(cones: tuple[tuple[str, int], ...]) -> Bools:
     return np.concatenate([np.full(count, kind == "plus") for kind, count in cones])
 
 
-def _into_dual_cone(cones: tuple[tuple[str, int], ...], dual: NDArray[np.float64]) -> NDArray[np.float64]:
+def _into_dual_cone(cones: tuple[tuple[str, int], ...], dual: Floats) -> Floats:
     z = dual.copy()
     start = 0
     for kind, count in cones:

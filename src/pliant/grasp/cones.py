@@ -1,4 +1,4 @@
-"""The cone program of the smallest sufficient forces, laid out once and refilled with new numbers.   (SPEC 7.3)
+"""The cone program of the smallest sufficient forces, laid out once and refilled with new numbers.   (theory 7.3)
 
 Unknowns are x = (f, t, u_1 .. u_n) or (f, v_1 .. v_n); forces are in units of the load and moments divided by the soft
 finger's arm e, so every number is near one whatever the task. Constraints are A x + s = b with s in a product of cones:
@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pliant.arrays import Floats
 from pliant.grasp.layout import ContactModel, Layout
-
-__all__ = ["ConeProgram", "Family", "Numbers", "Objective", "Shape", "Solution", "cone_distance"]
 
 # Weight of the mean force beside the largest one. The largest force then is within this part of its least possible
 # value for certain; on the thousand random grasps of the tests it is within 1e-6 of it.
@@ -66,23 +65,23 @@ class Shape(NamedTuple):
 class Numbers(NamedTuple):
     """What is filled into a shape, already scaled."""
 
-    rows: NDArray[np.float64]  # E
-    values: NDArray[np.float64]  # e
-    friction: NDArray[np.float64]  # mu_i
+    rows: Floats  # E
+    values: Floats  # e
+    friction: Floats  # mu_i
     margin: float  # delta
-    force_share: NDArray[np.float64]  # c_i: unit of force over f_max, 0 where there is no limit
-    force_left: NDArray[np.float64]  # right side of those rows
-    torque_rows: NDArray[np.float64]  # T, joints x size of f
-    torque_offset: NDArray[np.float64]  # gravity torque over the limit
-    shifts: NDArray[np.float64]  # loads x size of f, elastic answers to the disturbances
+    force_share: Floats  # c_i: unit of force over f_max, 0 where there is no limit
+    force_left: Floats  # right side of those rows
+    torque_rows: Floats  # T, joints x size of f
+    torque_offset: Floats  # gravity torque over the limit
+    shifts: Floats  # loads x size of f, elastic answers to the disturbances
 
 
 class Solution(NamedTuple):
     """What the solver said."""
 
     status: str
-    x: NDArray[np.float64]
-    z: NDArray[np.float64] | None  # the dual vector, if there may be a proof in it
+    x: Floats
+    z: Floats | None  # the dual vector, if there may be a proof in it
     iterations: int
 
 
@@ -218,13 +217,13 @@ class ConeProgram:
             return Solution("Solved", np.array(answer.x), None, answer.iterations)
         return Solution(str(answer.status), np.array(answer.x), np.array(answer.z), answer.iterations)
 
-    def constraints(self) -> tuple[sparse.csc_matrix, NDArray[np.float64]]:
+    def constraints(self) -> tuple[sparse.csc_matrix, Floats]:
         """A and b as filled last."""
         data = self._matrix.take(self._pattern)
         shape = (len(self._right), len(self._cost))
         return sparse.csc_matrix((data, self._indices, self._pointers), shape=shape), self._right.copy()
 
-    def _new_solver(self, data: NDArray[np.float64], careful: bool) -> clarabel.DefaultSolver:
+    def _new_solver(self, data: Floats, careful: bool) -> clarabel.DefaultSolver:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
@@ -244,7 +243,7 @@ class ConeProgram:
         return clarabel.DefaultSolver(nothing, self._cost, matrix, self._right, cones, settings)
 
 
-def cone_distance(cones: tuple[tuple[str, int], ...], s: NDArray[np.float64], *, dual: bool = False) -> float:
+def cone_distance(cones: tuple[tuple[str, int], ...], s: Floats, *, dual: bool = False) -> float:
     """How far s is outside the product of cones (largest violation); 0 inside. The dual of "zero" is everything."""
     worst = 0.0
     start = 0

@@ -1,6 +1,6 @@
 """Contacts as the grasp theory sees them: where, which way, how rough, how soft, how much they may bear.
 
-Frames follow SPEC 2: {B} is the world, {C_i} sits at contact point i with its *last* force axis along the normal that
+Frames follow theory 2: {B} is the world, {C_i} sits at contact point i with its *last* force axis along the normal that
 points into the object. In space a contact force is (tangent, tangent, normal); in the plane (tangent, normal).
 """
 
@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Bools, Floats
 from pliant.errors import GraspError, Problem
 from pliant.grasp.layout import ContactModel, Layout, layout_of, point_layout
 
-__all__ = ["Contact", "ContactSet", "contact_rotations"]
-
-# Radius over which a Hertz patch resists twisting: the moment of a fully sliding patch is mu f_n e.   (SPEC 7.1)
+# Radius over which a Hertz patch resists twisting: the moment of a fully sliding patch is mu f_n e.   (theory 7.1)
 SPIN_ARM_PER_RADIUS = 3 * np.pi / 16
 # What a stiffness is taken to be when none is given; only ratios between contacts matter then.
 DEFAULT_STIFFNESS = 1000.0
@@ -63,15 +62,15 @@ class ContactSet:
         normal_lengths: n lengths the normals had when they came in.
     """
 
-    points: NDArray[np.float64]
-    rotations: NDArray[np.float64]
-    friction: NDArray[np.float64]
-    max_force: NDArray[np.float64]
-    stiffness: NDArray[np.float64]
-    spin_arm: NDArray[np.float64]
-    spin_stiffness: NDArray[np.float64]
+    points: Floats
+    rotations: Floats
+    friction: Floats
+    max_force: Floats
+    stiffness: Floats
+    spin_arm: Floats
+    spin_stiffness: Floats
     layout: Layout
-    normal_lengths: NDArray[np.float64]
+    normal_lengths: Floats
 
     @classmethod
     def of(cls, contacts: Sequence[Contact], *, source: str = "contacts") -> ContactSet:
@@ -115,7 +114,7 @@ class ContactSet:
         stiffness: ArrayLike | None = None,
         radius: ArrayLike | None = None,
         soft: ArrayLike | None = None,
-        rotations: NDArray[np.float64] | None = None,
+        rotations: Floats | None = None,
         source: str = "contacts",
     ) -> ContactSet:
         """The quick door for loops: one array per property, scalars are spread over all contacts.
@@ -187,11 +186,11 @@ class ContactSet:
         return self.layout.models
 
     @property
-    def normals(self) -> NDArray[np.float64]:
+    def normals(self) -> Floats:
         """n x s unit normals into the object, in {B}."""
         return self.rotations[:, :, -1]
 
-    def stacked(self, forces: ArrayLike, moments: ArrayLike | None = None) -> NDArray[np.float64]:
+    def stacked(self, forces: ArrayLike, moments: ArrayLike | None = None) -> Floats:
         """The stacked vector f from an n x s table of forces in the contact frames and n moments about the normals."""
         layout = self.layout
         f = np.zeros(layout.size)
@@ -200,7 +199,7 @@ class ContactSet:
             f[layout.moment_entries] = np.asarray(moments, dtype=float)[layout.moment_contacts]
         return f
 
-    def table(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def table(self, f: Floats) -> tuple[Floats, Floats]:
         """The n x s forces and n moments in a stacked vector f; the opposite of :meth:`stacked`."""
         layout = self.layout
         forces = np.zeros(len(self) * self.dimension)
@@ -209,12 +208,12 @@ class ContactSet:
         moments[layout.moment_contacts] = f[layout.moment_entries]
         return forces.reshape(len(self), self.dimension), moments
 
-    def to_world(self, forces: ArrayLike) -> NDArray[np.float64]:
+    def to_world(self, forces: ArrayLike) -> Floats:
         """Forces in {C_i} turned into {B}."""
         return np.einsum("ijk,ik->ij", self.rotations, np.asarray(forces, dtype=float))
 
 
-def contact_rotations(normals: ArrayLike) -> NDArray[np.float64]:
+def contact_rotations(normals: ArrayLike) -> Floats:
     """Right-handed frames whose last axis is the unit normal; the tangents turn smoothly except across n_z = 0.
 
     Args:
@@ -236,7 +235,7 @@ def contact_rotations(normals: ArrayLike) -> NDArray[np.float64]:
     return r
 
 
-def _per_contact(values: ArrayLike, n: int, name: str, source: str) -> NDArray[np.float64]:
+def _per_contact(values: ArrayLike, n: int, name: str, source: str) -> Floats:
     given = np.array(values, dtype=float)
     if given.shape == (n,):
         return given
@@ -246,20 +245,20 @@ def _per_contact(values: ArrayLike, n: int, name: str, source: str) -> NDArray[n
 
 
 @lru_cache(maxsize=64)
-def _zeros(n: int) -> NDArray[np.float64]:
+def _zeros(n: int) -> Floats:
     zeros = np.zeros(n)
     zeros.setflags(write=False)
     return zeros
 
 
 @lru_cache(maxsize=64)
-def _default_stiffness(n: int, s: int) -> NDArray[np.float64]:
+def _default_stiffness(n: int, s: int) -> Floats:
     k = np.broadcast_to(DEFAULT_STIFFNESS * np.eye(s), (n, s, s))
     k.setflags(write=False)
     return k
 
 
-def _stiffness_blocks(stiffness: ArrayLike | None, n: int, s: int, source: str) -> NDArray[np.float64]:
+def _stiffness_blocks(stiffness: ArrayLike | None, n: int, s: int, source: str) -> Floats:
     if stiffness is None:
         return _default_stiffness(n, s)
     k = np.asarray(stiffness, dtype=float)
@@ -271,13 +270,13 @@ def _stiffness_blocks(stiffness: ArrayLike | None, n: int, s: int, source: str) 
 
 
 def _problems(
-    p: NDArray[np.float64],
-    lengths: NDArray[np.float64],
-    mu: NDArray[np.float64],
-    f_max: NDArray[np.float64],
-    k: NDArray[np.float64],
-    a: NDArray[np.float64],
-    soft: NDArray[np.bool_],
+    p: Floats,
+    lengths: Floats,
+    mu: Floats,
+    f_max: Floats,
+    k: Floats,
+    a: Floats,
+    soft: Bools,
 ) -> list[Problem]:
     """Everything wrong with the arrays; one cheap look decides whether the slow search for words is needed."""
     n, s = p.shape
@@ -310,7 +309,7 @@ def _problems(
     return found
 
 
-def _positive_definite(k: NDArray[np.float64]) -> bool:
+def _positive_definite(k: Floats) -> bool:
     turned = k.transpose(0, 2, 1)
     if not np.isfinite(k).all() or not (np.array_equal(k, turned) or np.allclose(k, turned, rtol=1e-9, atol=0)):
         return False

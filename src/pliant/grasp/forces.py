@@ -1,4 +1,4 @@
-"""The smallest contact forces that hold: a second-order cone program, solved or refused with a proof.   (SPEC 7.3)
+"""The smallest contact forces that hold: a second-order cone program, solved or refused with a proof.   (theory 7.3)
 
 Per contact `-mu f_n + |f_t| <= -delta` and `f_n - f_max <= -delta`; per joint `|J^T f + tau_gravity| <= tau_max`;
 balance (3); forces within what the hand can command by (5). The largest |f_i| is made small first and the sum of them
@@ -13,17 +13,16 @@ from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from pliant.arrays import Floats
 from pliant.errors import OptionError, PliantError, unknown_name
 from pliant.grasp.certificate import Certificate, certify, least_violation
 from pliant.grasp.cones import ConeProgram, Family, Objective, Shape, Solution, cone_distance
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.loads import ForceProblem
 from pliant.grasp.results import Blame, ForceResult, ForceStatus, Margins, Reaction
-
-__all__ = ["ForceSolver", "SolverFailure", "solve_forces"]
 
 # A point this far outside its cones, in units of the load, still counts as on the edge.
 EDGE = 1e-6
@@ -339,7 +338,7 @@ def _with_twist(problem: ForceProblem, certificate: Certificate | None) -> Certi
     return replace(certificate, twist=_unlevel(problem, balance))
 
 
-def _unlevel(problem: ForceProblem, dual: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unlevel(problem: ForceProblem, dual: Floats) -> Floats:
     """A motion along the dual of the scaled balance, in {B}: linear [m], angular [rad]; its size means nothing."""
     twist = dual.copy()
     twist[problem.contacts.dimension :] /= problem.length

@@ -1,4 +1,4 @@
-"""Whether friction can do the rest when a contact simulation gives the normal forces.   (SPEC 8.4, condition (8))"""
+"""Whether friction can do the rest when a contact simulation gives the normal forces.   (theory 8.4, condition (8))"""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from pliant.arrays import Floats
 from pliant.errors import GraspError
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, reference_length
-
-__all__ = ["FrictionResult", "balancing_friction"]
 
 # Usage above one by less than this is rounding of the cone solver.
 EDGE = 1e-6
@@ -33,8 +32,8 @@ class FrictionResult:
     """
 
     usage: float
-    forces: NDArray[np.float64] | None
-    moments: NDArray[np.float64] | None
+    forces: Floats | None
+    moments: Floats | None
     imbalance: float
 
     @property
@@ -98,12 +97,12 @@ def balancing_friction(
 
 def _least_usage(
     contacts: ContactSet,
-    matrix: NDArray[np.float64],
-    given: NDArray[np.float64],
-    f_n: NDArray[np.float64],
+    matrix: Floats,
+    given: Floats,
+    f_n: Floats,
     sideways: NDArray[np.intp],
     tolerance: float,
-) -> tuple[bool, NDArray[np.float64], float]:
+) -> tuple[bool, Floats, float]:
     """Solve for (friction components, rho): the imbalance in a ball, each contact in its cone."""
     d, k = matrix.shape
     rows = [np.vstack([np.zeros((1, k + 1)), np.hstack([-matrix, np.zeros((d, 1))])])]

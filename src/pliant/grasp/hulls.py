@@ -1,4 +1,4 @@
-"""Grasp wrench spaces: convex hulls of what the contacts can do with unit normal forces.   (SPEC 7.4)
+"""Grasp wrench spaces: convex hulls of what the contacts can do with unit normal forces.   (theory 7.4)
 
 Torques are divided by a length, so that wrenches have one unit; friction cones are replaced by inscribed pyramids, so
 every number here is a lower bound of the one with round cones.
@@ -7,15 +7,14 @@ every number here is a lower bound of the one with round cones.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 
+from pliant.arrays import Floats
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import RANK_TOLERANCE, component_scale, grasp_matrix, reference_length
-
-__all__ = ["edge_wrenches", "epsilon_l1", "epsilon_linf", "epsilon_linf_bounds", "wrench_volume"]
 
 # Qhull joggles the points to get rid of degenerate facets; answers this small are that noise.
 JOGGLE_NOISE = 1e-7
@@ -25,7 +24,7 @@ NEAREST = 24
 
 def edge_wrenches(
     contacts: ContactSet, centre: ArrayLike | None = None, *, edges: int = 8, length: float | None = None
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Per contact, the wrenches of the edges of its friction pyramid at a normal force of 1.
 
     Soft fingers get the edges of the point contact, the same at 45 degrees towards spinning, and pure spinning.
@@ -62,7 +61,7 @@ def edge_wrenches(
     return wrenches
 
 
-def epsilon_l1(wrenches: list[NDArray[np.float64]]) -> float:
+def epsilon_l1(wrenches: list[Floats]) -> float:
     """Ferrari-Canny quality, sum of normal forces at most 1: radius of the ball around 0 in the hull of all edges.
 
     0 when the origin is not inside or the hull is flat (two point contacts in space).
@@ -74,14 +73,14 @@ def epsilon_l1(wrenches: list[NDArray[np.float64]]) -> float:
     return radius if radius > JOGGLE_NOISE else 0.0
 
 
-def wrench_volume(wrenches: list[NDArray[np.float64]]) -> float:
+def wrench_volume(wrenches: list[Floats]) -> float:
     """Volume of the hull of all edges and the origin; 0 when it is flat."""
     points = np.vstack(wrenches)
     hull = _hull(np.vstack([points, np.zeros(points.shape[1])]))
     return 0.0 if hull is None else float(hull.volume)
 
 
-def epsilon_linf(wrenches: list[NDArray[np.float64]]) -> float:
+def epsilon_linf(wrenches: list[Floats]) -> float:
     """Ferrari-Canny quality, every normal force at most 1: the ball in the Minkowski sum of the contacts' pyramids.
 
     The upper bound of :func:`epsilon_linf_bounds`: the distance of a real facet of the sum. The bounds meet for all but
@@ -91,7 +90,7 @@ def epsilon_linf(wrenches: list[NDArray[np.float64]]) -> float:
 
 
 def epsilon_linf_bounds(
-    wrenches: list[NDArray[np.float64]], *, tolerance: float = 1e-3, most_points: int = 240
+    wrenches: list[Floats], *, tolerance: float = 1e-3, most_points: int = 240
 ) -> tuple[float, float]:
     """Lower and upper bound of the Ferrari-Canny quality with every normal force at most 1.
 
@@ -134,7 +133,7 @@ def epsilon_linf_bounds(
     return lowest, highest
 
 
-def _downhill(wrenches: list[NDArray[np.float64]], direction: NDArray[np.float64]) -> float:
+def _downhill(wrenches: list[Floats], direction: Floats) -> float:
     """A local least of the support function h over unit directions: the best v on v . u = 1 is the next u."""
     n, d = len(wrenches), len(direction)
     # h(v) = sum_i max(0, max_e w_ie . v), as a linear program over (v, h_1 .. h_n).
@@ -157,9 +156,7 @@ def _downhill(wrenches: list[NDArray[np.float64]], direction: NDArray[np.float64
     return height
 
 
-def _support(
-    wrenches: list[NDArray[np.float64]], directions: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _support(wrenches: list[Floats], directions: Floats) -> tuple[Floats, Floats]:
     """Height and corner of the Minkowski sum in each direction; a contact that would only hinder is let go."""
     heights = np.zeros(len(directions))
     corners = np.zeros_like(directions)
@@ -173,7 +170,7 @@ def _support(
     return heights, corners
 
 
-def _hull(points: NDArray[np.float64]) -> ConvexHull | None:
+def _hull(points: Floats) -> ConvexHull | None:
     """The hull, or None when the points lie in a flat piece of space."""
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     if len(points) <= points.shape[1] or spread[-1] <= RANK_TOLERANCE * spread[0]:

@@ -1,4 +1,4 @@
-"""Contact forces as an elastic answer plus a squeeze: the stiffness-weighted inverse and the torque law.   (SPEC 7.2)
+"""Contact forces as an elastic answer plus a squeeze: the stiffness-weighted inverse and the torque law.   (theory 7.2)
 
 `f = -G_K^R w_ext + (I - G_K^R G) K J y` (5): the first part is how the springs at the contacts share the load, the
 second is what the hand adds by commanding y without moving the balance.
@@ -7,28 +7,16 @@ second is what the hand adds by commanding y without moving the balance.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
+from pliant.arrays import Floats
 from pliant.errors import GraspError
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.matrix import RANK_TOLERANCE
 
-__all__ = [
-    "contact_compliance",
-    "contact_stiffness",
-    "elastic_energy",
-    "forces_for",
-    "hand_command",
-    "internal_basis",
-    "internal_projector",
-    "torques_for",
-    "total_compliance",
-    "weighted_right_inverse",
-]
 
-
-def contact_compliance(contacts: ContactSet) -> NDArray[np.float64]:
+def contact_compliance(contacts: ContactSet) -> Floats:
     """C_contact, block diagonal: displacement per force in {C_i}, for the components the models pass on.
 
     A component that is not passed on carries no force, so it is the compliance, not the stiffness, that is picked from.
@@ -53,8 +41,8 @@ def contact_compliance(contacts: ContactSet) -> NDArray[np.float64]:
 
 def contact_stiffness(
     contacts: ContactSet, jacobian: ArrayLike | None = None, joint_compliance: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """K = (C_contact + J C_joint J^T)^-1.   (SPEC 7.2)
+) -> Floats:
+    """K = (C_contact + J C_joint J^T)^-1.   (theory 7.2)
 
     Args:
         contacts: gives C_contact.
@@ -66,8 +54,8 @@ def contact_stiffness(
 
 def total_compliance(
     contacts: ContactSet, jacobian: ArrayLike | None = None, joint_compliance: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """C_contact + J C_joint J^T: springs at the contacts and in the joints, one behind the other.   (SPEC 7.2)"""
+) -> Floats:
+    """C_contact + J C_joint J^T: springs at the contacts and in the joints, one behind the other.   (theory 7.2)"""
     c = contact_compliance(contacts)
     if joint_compliance is not None:
         if jacobian is None:
@@ -81,8 +69,8 @@ def total_compliance(
     return c
 
 
-def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDArray[np.float64]:
-    """Contact forces of least elastic energy for a unit wrench: G_K^R = K G^T (G K G^T)^-1.   (SPEC 7.2)
+def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> Floats:
+    """Contact forces of least elastic energy for a unit wrench: G_K^R = K G^T (G K G^T)^-1.   (theory 7.2)
 
     Unlike the Moore-Penrose inverse it does not change with the choice of units or frames. Where G has lost rank, it
     answers the wrenches that can be answered.
@@ -110,7 +98,7 @@ def weighted_right_inverse(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDA
     return root @ np.linalg.pinv(springs / sizes[:, None], rcond=RANK_TOLERANCE) / sizes
 
 
-def internal_projector(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDArray[np.float64]:
+def internal_projector(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> Floats:
     """I - G_K^R G: takes any contact forces to their internal part, which the object does not feel as a whole."""
     g = np.asarray(grasp_matrix, dtype=float)
     return np.eye(g.shape[1]) - weighted_right_inverse(g, stiffness) @ g
@@ -118,7 +106,7 @@ def internal_projector(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> NDArray
 
 def internal_basis(
     grasp_matrix: ArrayLike, stiffness: ArrayLike | None = None, jacobian: ArrayLike | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """Orthonormal columns that span the internal forces: all of null(G), or with J those the hand can command by (5).
 
     Args:
@@ -142,8 +130,8 @@ def internal_basis(
 
 def forces_for(
     grasp_matrix: ArrayLike, stiffness: ArrayLike, jacobian: ArrayLike, external: ArrayLike, command: ArrayLike
-) -> NDArray[np.float64]:
-    """f = -G_K^R w_ext + (I - G_K^R G) K J y.   (SPEC 7.2, (5))
+) -> Floats:
+    """f = -G_K^R w_ext + (I - G_K^R G) K J y.   (theory 7.2, (5))
 
     Args:
         grasp_matrix, stiffness, jacobian: G [-, m], K [N/m], J [m/rad].
@@ -158,14 +146,14 @@ def forces_for(
 
 def torques_for(
     grasp_matrix: ArrayLike, stiffness: ArrayLike, jacobian: ArrayLike, external: ArrayLike, command: ArrayLike
-) -> NDArray[np.float64]:
-    """tau = -J^T G_K^R w_ext + J^T (I - G_K^R G) K J y.   (SPEC 7.3, (6))"""
+) -> Floats:
+    """tau = -J^T G_K^R w_ext + J^T (I - G_K^R G) K J y.   (theory 7.3, (6))"""
     return np.asarray(jacobian, dtype=float).T @ forces_for(grasp_matrix, stiffness, jacobian, external, command)
 
 
 def hand_command(
     grasp_matrix: ArrayLike, stiffness: ArrayLike, jacobian: ArrayLike, external: ArrayLike, forces: ArrayLike
-) -> NDArray[np.float64]:
+) -> Floats:
     """The smallest y that makes (5) give these forces; the nearest ones where the hand cannot command them exactly."""
     g, k, j = (np.asarray(x, dtype=float) for x in (grasp_matrix, stiffness, jacobian))
     inverse = weighted_right_inverse(g, k)
@@ -175,6 +163,6 @@ def hand_command(
 
 
 def elastic_energy(stiffness: ArrayLike, forces: ArrayLike) -> float:
-    """f^T K^-1 f / 2, the energy in the springs at the contacts [J].   (SPEC 7.2)"""
+    """f^T K^-1 f / 2, the energy in the springs at the contacts [J].   (theory 7.2)"""
     f = np.asarray(forces, dtype=float)
     return float(f @ np.linalg.solve(np.asarray(stiffness, dtype=float), f)) / 2

@@ -1,4 +1,4 @@
-"""Which forces and moments each contact passes on, and where they stand in the stacked force f.   (SPEC 7.1)"""
+"""Which forces and moments each contact passes on, and where they stand in the stacked force f.   (theory 7.1)"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ContactModel", "Layout", "layout_of", "point_layout"]
+from pliant.arrays import Floats
 
 
 class ContactModel(StrEnum):
@@ -33,8 +33,8 @@ class Layout:
     force_places: NDArray[np.intp]  # .. and their places in the flat n x s table of forces
     moment_entries: NDArray[np.intp]
     moment_contacts: NDArray[np.intp]
-    no_shift: NDArray[np.float64]  # 1 x size zeros: the answer to no disturbance
-    ones: NDArray[np.float64]  # one per component
+    no_shift: Floats  # 1 x size zeros: the answer to no disturbance
+    ones: Floats  # one per component
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # Back from another process it becomes the one layout of this process, so that the solvers kept for it serve it.
@@ -45,8 +45,8 @@ class Layout:
         """Number of components of f."""
         return len(self.columns)
 
-    def selection(self) -> NDArray[np.float64]:
-        """H, block diagonal: picks what the contact models pass on, w_c = H f.   (SPEC 7.1)"""
+    def selection(self) -> Floats:
+        """H, block diagonal: picks what the contact models pass on, w_c = H f.   (theory 7.1)"""
         wrench = 6 if self.dimension == 3 else 3
         h = np.zeros((wrench * len(self.models), self.size))
         h[self.columns, np.arange(self.size)] = 1.0

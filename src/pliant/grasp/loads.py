@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dgesdd, dsyevd
 
+from pliant.arrays import Floats
 from pliant.errors import GraspError
 from pliant.grasp.cones import Family, Numbers
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.inverse import total_compliance
 from pliant.grasp.matrix import RANK_TOLERANCE, component_scale, grasp_matrix, reference_length
-
-__all__ = ["ForceProblem"]
 
 _NO_ROWS, _NO_VALUES = np.zeros((0, 0)), np.zeros(0)
 
@@ -46,15 +45,15 @@ class ForceProblem:
     """
 
     contacts: ContactSet
-    centre: NDArray[np.float64]
-    external: NDArray[np.float64]
-    disturbances: NDArray[np.float64]
+    centre: Floats
+    external: Floats
+    disturbances: Floats
     margin: float = 0.0
-    jacobian: NDArray[np.float64] | None = None
-    torque_limits: NDArray[np.float64] | None = None
-    gravity_torques: NDArray[np.float64] | None = None
-    stiffness: NDArray[np.float64] | None = None
-    joint_compliance: NDArray[np.float64] | None = None
+    jacobian: Floats | None = None
+    torque_limits: Floats | None = None
+    gravity_torques: Floats | None = None
+    stiffness: Floats | None = None
+    joint_compliance: Floats | None = None
 
     @classmethod
     def checked(
@@ -100,7 +99,7 @@ class ForceProblem:
         return cls(contacts, c, w, extra, float(margin), j, limits, gravity, k, compliance)
 
     @cached_property
-    def grasp_matrix(self) -> NDArray[np.float64]:
+    def grasp_matrix(self) -> Floats:
         """G."""
         return grasp_matrix(self.contacts, self.centre)
 
@@ -120,12 +119,12 @@ class ForceProblem:
         return size if size > 1e-12 else 1.0
 
     @cached_property
-    def component_scale(self) -> NDArray[np.float64]:
+    def component_scale(self) -> Floats:
         """1 for forces, e for moments: f = scale * (scaled f) * force_unit."""
         return component_scale(self.contacts)
 
     @cached_property
-    def decomposition(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def decomposition(self) -> tuple[Floats, Floats, Floats]:
         """U, sigma, V^T of the scaled G, cut to its rank."""
         g = self.scaled_grasp_matrix
         # Half the time of a full decomposition, and as good while G is far from losing rank. LAPACK itself, because the
@@ -143,7 +142,7 @@ class ForceProblem:
         return u[:, :rank], sigma[:rank], vt[:rank]
 
     @cached_property
-    def scaled_grasp_matrix(self) -> NDArray[np.float64]:
+    def scaled_grasp_matrix(self) -> Floats:
         """G with torques over the length and moments over e."""
         soft = self.contacts.layout.moment_entries.size
         g = self.grasp_matrix * self.component_scale if soft else self.grasp_matrix.copy()
@@ -151,22 +150,22 @@ class ForceProblem:
         return g
 
     @cached_property
-    def scaled_load(self) -> NDArray[np.float64]:
+    def scaled_load(self) -> Floats:
         """w_ext in units of the load."""
         return self._level_external / self.force_unit
 
     @cached_property
-    def balance(self) -> NDArray[np.float64]:
+    def balance(self) -> Floats:
         """V^T f that balances the load: -U^T w over the singular values."""
         u, sigma, _ = self.decomposition
         return -(u.T @ self.scaled_load) / sigma
 
     @cached_property
-    def _level_external(self) -> NDArray[np.float64]:
+    def _level_external(self) -> Floats:
         return self._leveled(self.external)
 
     @cached_property
-    def unanswerable(self) -> NDArray[np.float64] | None:
+    def unanswerable(self) -> Floats | None:
         """The part of a load that no contact forces can answer, whatever their size: outside the range of G."""
         u, _, _ = self.decomposition
         if u.shape[1] == len(u):
@@ -181,7 +180,7 @@ class ForceProblem:
         return None
 
     @cached_property
-    def compliance(self) -> NDArray[np.float64]:
+    def compliance(self) -> Floats:
         """C = K^-1 in scaled components, joint servos included; up to a factor, which does not matter."""
         if self.stiffness is not None:
             c = np.linalg.inv(self.stiffness)
@@ -191,19 +190,19 @@ class ForceProblem:
         return c / np.abs(c).max()
 
     @cached_property
-    def null(self) -> NDArray[np.float64]:
+    def null(self) -> Floats:
         """Orthonormal columns N that span the internal forces, scaled."""
         rows = self.decomposition[2]
         return np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
 
-    def elastic(self, balance: NDArray[np.float64]) -> NDArray[np.float64]:
+    def elastic(self, balance: Floats) -> Floats:
         """The forces -G_K^R w, scaled, one row for each row of V^T f: of least energy, so N^T C f = 0."""
         fixed, n = balance @ self.decomposition[2], self.null
         soft = n.T @ self.compliance
         return fixed - np.linalg.solve(soft @ n, soft @ fixed.T).T @ n.T
 
     @cached_property
-    def shifts(self) -> NDArray[np.float64]:
+    def shifts(self) -> Floats:
         """Elastic answers -G_K^R d, scaled; the first row is the undisturbed load."""
         if not len(self.disturbances):
             return self.contacts.layout.no_shift
@@ -212,7 +211,7 @@ class ForceProblem:
         return np.vstack([self.contacts.layout.no_shift, answers])
 
     @cached_property
-    def locked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def locked(self) -> tuple[Floats, Floats]:
         """Internal forces the hand cannot command: orthonormal rows and the values they keep in (5).
 
         (I - G_K^R G) K J = N (N^T C N)^-1 N^T J with C = K^-1, so N^T J decides what can be commanded, whatever the
@@ -236,7 +235,7 @@ class ForceProblem:
         known = self.balance @ (self.decomposition[2] @ springs)
         return (self.null @ q).T, -np.linalg.solve(r.T, known)
 
-    def equalities(self, dropped: frozenset[Family]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def equalities(self, dropped: frozenset[Family]) -> tuple[Floats, Floats]:
         """E and e: orthonormal rows for the balance, then those for what the hand cannot command."""
         rows, values = [], []
         if Family.BALANCE not in dropped:
@@ -286,13 +285,13 @@ class ForceProblem:
             present.append(Family.COMMANDABLE)
         return present
 
-    def _leveled(self, wrench: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _leveled(self, wrench: Floats) -> Floats:
         leveled = wrench.copy()
         leveled[..., self.contacts.dimension :] /= self.length
         return leveled
 
 
-def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
         raise GraspError(name, f"shape {array.shape}; expected {' x '.join(map(str, shape))}")
@@ -302,7 +301,7 @@ def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.f
     return array
 
 
-def _positive_definite(stiffness: NDArray[np.float64]) -> NDArray[np.float64]:
+def _positive_definite(stiffness: Floats) -> Floats:
     symmetric = np.allclose(stiffness, stiffness.T, rtol=1e-9, atol=1e-12 * np.abs(stiffness).max())
     if not symmetric or np.linalg.eigvalsh(stiffness).min() <= 0:
         raise GraspError("stiffness", "is not symmetric positive definite; every direction must push back")

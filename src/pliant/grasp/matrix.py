@@ -1,4 +1,4 @@
-"""Grasp matrix and hand Jacobian, in space and in the plane, with reports on rank and conditioning.   (SPEC 7.1)
+"""Grasp matrix and hand Jacobian, in space and in the plane, with reports on rank and conditioning.   (theory 7.1)
 
 `G~` maps contact wrenches in {C_i} to the wrench on the object about its centre of mass in {B}; `J~` maps joint rates
 to twists of the link points at the contacts in {C_i}. `G = G~ H` and `J = H^T J~` keep what the contact models pass on.
@@ -11,32 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.errors import GraspError
 from pliant.grasp.contacts import ContactSet
-
-__all__ = [
-    "MatrixReport",
-    "component_scale",
-    "contact_twists",
-    "cross_matrix",
-    "full_grasp_matrix",
-    "grasp_matrix",
-    "hand_jacobian",
-    "hand_report",
-    "joint_jacobian",
-    "object_report",
-    "reference_length",
-    "wrench_about",
-]
 
 # Singular values below this part of the largest count as zero.
 RANK_TOLERANCE = 1e-9
 
 
-def cross_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
-    """S(a) with S(a) b = a x b; in the plane S(a) = [-a_y a_x].   (SPEC 2)
+def cross_matrix(vectors: ArrayLike) -> Floats:
+    """S(a) with S(a) b = a x b; in the plane S(a) = [-a_y a_x].   (theory 2)
 
     Args:
         vectors: ... x 3 or ... x 2.
@@ -51,8 +37,8 @@ def cross_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
     return s
 
 
-def full_grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> NDArray[np.float64]:
-    """G~ = [G~_1 .. G~_n] with G~_i = [[R_i, 0], [S(r_i) R_i, R_i]]; balance is w_ext = -G~ w_c.   (SPEC 7.1, (1))
+def full_grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> Floats:
+    """G~ = [G~_1 .. G~_n] with G~_i = [[R_i, 0], [S(r_i) R_i, R_i]]; balance is w_ext = -G~ w_c.   (theory 7.1, (1))
 
     In the plane the angular block of R_i is the number 1.
 
@@ -73,8 +59,8 @@ def full_grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> 
     return g.reshape(d, -1)
 
 
-def grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> NDArray[np.float64]:
-    """G = G~ H: stacked contact forces f to the wrench on the object, w_ext = -G f.   (SPEC 7.1, (3))"""
+def grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> Floats:
+    """G = G~ H: stacked contact forces f to the wrench on the object, w_ext = -G f.   (theory 7.1, (3))"""
     layout = contacts.layout
     if contacts.dimension == 3 and layout.size == 3 * len(contacts) and not layout.moment_entries.size:
         # Points with friction in space, the everyday case: the moment columns need not be made first.
@@ -86,8 +72,8 @@ def grasp_matrix(contacts: ContactSet, centre: ArrayLike | None = None) -> NDArr
     return full_grasp_matrix(contacts, centre)[:, contacts.layout.columns]
 
 
-def contact_twists(contacts: ContactSet, link_jacobians: ArrayLike, origins: ArrayLike) -> NDArray[np.float64]:
-    """J~ from the Jacobians of the links that touch: nd x q, twists of the contact points in {C_i}.   (SPEC 7.1, (2))
+def contact_twists(contacts: ContactSet, link_jacobians: ArrayLike, origins: ArrayLike) -> Floats:
+    """J~ from the Jacobians of the links that touch: nd x q, twists of the contact points in {C_i}.   (theory 7.1, (2))
 
     Args:
         contacts: n contacts.
@@ -113,10 +99,10 @@ def joint_jacobian(
     carries: ArrayLike,
     *,
     prismatic: ArrayLike | Sequence[bool] | bool = False,
-) -> NDArray[np.float64]:
+) -> Floats:
     """J~ from joint axes: prismatic column (z_j, 0), revolute (z_j x (c_i - o_j), z_j), zero if j does not carry i.
 
-    (SPEC 7.1, (2))
+    (theory 7.1, (2))
 
     Args:
         contacts: n contacts.
@@ -149,8 +135,8 @@ def joint_jacobian(
     return _in_contact_frames(contacts, linear.transpose(0, 2, 1), angular.transpose(0, 2, 1))
 
 
-def hand_jacobian(contacts: ContactSet, twists: ArrayLike) -> NDArray[np.float64]:
-    """J = H^T J~: joint rates to the contact velocities that the models pass on; tau = J^T f.   (SPEC 7.1, (4))"""
+def hand_jacobian(contacts: ContactSet, twists: ArrayLike) -> Floats:
+    """J = H^T J~: joint rates to the contact velocities that the models pass on; tau = J^T f.   (theory 7.1, (4))"""
     full = np.asarray(twists, dtype=float)
     rows = len(contacts) * (6 if contacts.dimension == 3 else 3)
     if full.ndim != 2 or full.shape[0] != rows:
@@ -158,7 +144,7 @@ def hand_jacobian(contacts: ContactSet, twists: ArrayLike) -> NDArray[np.float64
     return full[contacts.layout.columns]
 
 
-def wrench_about(force: ArrayLike, torque: ArrayLike, at: ArrayLike, centre: ArrayLike) -> NDArray[np.float64]:
+def wrench_about(force: ArrayLike, torque: ArrayLike, at: ArrayLike, centre: ArrayLike) -> Floats:
     """The wrench about ``centre`` of a force acting ``at`` a point plus a torque; all in {B} [N, N m, m]."""
     f, arm = np.asarray(force, dtype=float), np.asarray(at, dtype=float) - np.asarray(centre, dtype=float)
     return np.concatenate([f, np.atleast_1d(torque) + cross_matrix(arm) @ f])
@@ -171,7 +157,7 @@ def reference_length(contacts: ContactSet, centre: ArrayLike | None = None) -> f
     return longest if longest > 1e-9 else 1.0
 
 
-def component_scale(contacts: ContactSet) -> NDArray[np.float64]:
+def component_scale(contacts: ContactSet) -> Floats:
     """What turns f into newtons throughout: 1 for forces, e for the moments of soft fingers, m = e (m / e)."""
     layout = contacts.layout
     if not layout.moment_entries.size:
@@ -196,10 +182,10 @@ class MatrixReport:
     """
 
     name: str
-    singular_values: NDArray[np.float64]
+    singular_values: Floats
     rank: int
     full: int
-    free: NDArray[np.float64]
+    free: Floats
     idle_joints: tuple[int, ...] = ()
 
     @property
@@ -218,7 +204,7 @@ class MatrixReport:
 def object_report(
     contacts: ContactSet, centre: ArrayLike | None = None, *, length: float | None = None
 ) -> MatrixReport:
-    """Whether every external wrench can be answered, friction permitting: G of full row rank.   (SPEC 7.1)"""
+    """Whether every external wrench can be answered, friction permitting: G of full row rank.   (theory 7.1)"""
     s = contacts.dimension
     g = grasp_matrix(contacts, centre) * component_scale(contacts)
     g[s:] /= length or reference_length(contacts, centre)
@@ -229,7 +215,7 @@ def object_report(
 
 
 def hand_report(contacts: ContactSet, jacobian: ArrayLike) -> MatrixReport:
-    """Whether every joint that carries a contact matters: J of full column rank in those joints.   (SPEC 7.1)"""
+    """Whether every joint that carries a contact matters: J of full column rank in those joints.   (theory 7.1)"""
     j = np.asarray(jacobian, dtype=float)
     scale = component_scale(contacts)[:, None]
     size = np.abs(j).max(initial=0.0)
@@ -242,9 +228,7 @@ def hand_report(contacts: ContactSet, jacobian: ArrayLike) -> MatrixReport:
     return MatrixReport("J", values, rank, int(busy.sum()), free, tuple(int(k) for k in np.flatnonzero(~busy)))
 
 
-def _in_contact_frames(
-    contacts: ContactSet, linear: NDArray[np.float64], angular: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _in_contact_frames(contacts: ContactSet, linear: Floats, angular: Floats) -> Floats:
     back = contacts.rotations.transpose(0, 2, 1)
     turned = back @ angular if contacts.dimension == 3 else angular
     both = np.concatenate([back @ linear, turned], axis=1)

@@ -1,4 +1,4 @@
-"""How good a grasp is, by the measures of the field, each with what one needs to read it.   (SPEC 7.4)"""
+"""How good a grasp is, by the measures of the field, each with what one needs to read it.   (theory 7.4)"""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from pliant.grasp.forces import ForceSolver
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, wrench_volume
 from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, object_report, reference_length
-
-__all__ = ["MEASURES", "Measure", "force_closure_margin", "grasp_quality", "is_force_closure", "joint_range"]
 
 # A margin below this is rounding of the cone solver, not closure.
 CLOSURE_TOLERANCE = 1e-7
@@ -232,7 +230,7 @@ def force_closure_margin(contacts: ContactSet) -> float:
 
 
 def joint_range(positions: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
-    """Q = (1/t) sum_i sum_j ((q_ji - (qmax_j + qmin_j)/2) / (qmax_j - qmin_j))^2.   (SPEC 8.8, (7))
+    """Q = (1/t) sum_i sum_j ((q_ji - (qmax_j + qmin_j)/2) / (qmax_j - qmin_j))^2.   (theory 8.8, (7))
 
     Joints without limits have no middle, those with equal ones no range; neither count.
 

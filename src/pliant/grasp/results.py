@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.grasp.certificate import Certificate
 from pliant.grasp.cones import Family
 from pliant.grasp.contacts import ContactSet
-
-__all__ = ["Blame", "ForceResult", "ForceStatus", "Margins", "Reaction"]
 
 
 class ForceStatus(StrEnum):
@@ -40,10 +38,10 @@ class Margins:
         torque_of_contact: the least of these among the joints that carry the contact; infinite without limits.
     """
 
-    slip: NDArray[np.float64]
-    overload: NDArray[np.float64]
-    torque: NDArray[np.float64]
-    torque_of_contact: NDArray[np.float64]
+    slip: Floats
+    overload: Floats
+    torque: Floats
+    torque_of_contact: Floats
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,10 @@ class ForceResult:
 
     status: ForceStatus
     contacts: ContactSet
-    forces: NDArray[np.float64] | None = None
-    moments: NDArray[np.float64] | None = None
-    f: NDArray[np.float64] | None = None
-    tau: NDArray[np.float64] | None = None
+    forces: Floats | None = None
+    moments: Floats | None = None
+    f: Floats | None = None
+    tau: Floats | None = None
     margins: Margins | None = None
     largest_force: float = np.nan
     total_force: float = np.nan
@@ -104,7 +102,7 @@ class ForceResult:
         return self.status is ForceStatus.OPTIMAL
 
     @property
-    def forces_world(self) -> NDArray[np.float64] | None:
+    def forces_world(self) -> Floats | None:
         """The forces on the object in {B}, n x s [N]."""
         return None if self.forces is None else self.contacts.to_world(self.forces)
 

@@ -1,4 +1,4 @@
-"""The driver over the lab: what a real hand and arm take and tell, with noise, delay and faults.   (SPEC 10)"""
+"""The driver over the lab: what a real hand and arm take and tell, with noise, delay and faults.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from pliant.control import JointReading, PadSensor, Sample, TactileFrame
+from pliant.arrays import Floats
+from pliant.control import JointReading, Sample
 from pliant.errors import OptionError, Problem
 from pliant.lab.pads import Pads
 from pliant.lab.robot_xml import BASE_JOINTS
 from pliant.lab.scene import Scene
 from pliant.lab.simulation import Simulation
-
-__all__ = ["LabDriver", "SensorSettings"]
-
-Floats = NDArray[np.float64]
+from pliant.tactile import PadSensor, TactileFrame
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A soft solid with small tetrahedra where it will be pressed and large ones elsewhere.   (SPEC 10)
+"""A soft solid with small tetrahedra where it will be pressed and large ones elsewhere.   (theory 10)
 
 A contact is only as good as the nodes it rests on: a patch smaller than their distance is met by a corner or by a face,
 and pushes back accordingly. Fine nodes everywhere would cost the square of their number; a trial squeeze knows where
@@ -10,18 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Bools, Floats
+from pliant.elastic import fill_points, lattice, sharp_edges, spread
 from pliant.errors import MeshError, Problem
 from pliant.lab.soft_body import INNER, LEAST_QUALITY, TetMesh
-from pliant.objects import Mesh
-from pliant.objects.filling import fill_points, lattice
-from pliant.objects.smooth import SmoothSurface, smooth_surface
-from pliant.objects.spreading import sharp_edges, spread
-
-__all__ = ["graded_tetrahedra"]
-
-Floats = NDArray[np.float64]
+from pliant.objects import Mesh, SmoothSurface, smooth_surface
 
 FINE = 0.045  # spacing at the places over the body's width between them
 COARSE = 0.22  # .. and far away, to begin with
@@ -108,12 +103,12 @@ def _fill(
     return tets if tets.qualities.min() >= LEAST_QUALITY else None
 
 
-def _between(points: Floats, at: Floats, start: float, end: float) -> NDArray[np.bool_]:
+def _between(points: Floats, at: Floats, start: float, end: float) -> Bools:
     away = np.linalg.norm(points[:, None] - at[None], axis=2).min(axis=1)
     return np.asarray((away >= start) & (away < end))
 
 
-def _clear(points: Floats, others: Floats, distance: float) -> NDArray[np.bool_]:
+def _clear(points: Floats, others: Floats, distance: float) -> Bools:
     from scipy.spatial import cKDTree
 
     if not len(others) or not len(points):

@@ -1,4 +1,4 @@
-"""The object as MuJoCo's XML: a soft solid of tetrahedra.   (SPEC 10)"""
+"""The object as MuJoCo's XML: a soft solid of tetrahedra.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from xml.etree.ElementTree import Element, SubElement
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
 from pliant.lab.graded_body import graded_tetrahedra
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import numbers, pose
 from pliant.lab.soft_body import tetrahedra
 from pliant.lab.standing import standing
 from pliant.objects import Body
-
-__all__ = ["FLEX", "OBJECT_BITS", "ObjectPart", "contact_attributes", "settle_masses", "solid_part"]
-
-Floats = NDArray[np.float64]
 
 FLEX = "object"
 LEAST_VOLUME = 0.92
@@ -50,7 +46,7 @@ class ObjectPart:
     T_world_object: pin.SE3
     core: str = ""
     assets: list[Element] = field(default_factory=list)
-    pinned: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))
+    pinned: Ints = field(default_factory=lambda: np.arange(0))
     notes: tuple[str, ...] = ()
 
 

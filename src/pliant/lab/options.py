@@ -1,12 +1,11 @@
-"""How the lab computes: steps, contact and servo constants, with the reasons for them.   (SPEC 10)"""
+"""How the lab computes: steps, contact and servo constants, with the reasons for them.   (theory 10)"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pliant.constants import GRAVITY
 from pliant.errors import OptionError, Problem
-
-__all__ = ["LabOptions"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class LabOptions:
     """
 
     step: float = 0.002
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    gravity: tuple[float, float, float] = (0.0, 0.0, -GRAVITY)
     friction_stiffness: float = 20.0
     damping: float = 0.002
     yielding: float = 0.01

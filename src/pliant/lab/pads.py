@@ -1,4 +1,4 @@
-"""What the tactile arrays feel in the lab: contact forces of the simulator, spread over cells.   (SPEC 10)
+"""What the tactile arrays feel in the lab: contact forces of the simulator, spread over cells.   (theory 10)
 
 The simulator's own touch sensors see nothing of soft bodies, so the forces of its contacts are read one by one. A
 soft body touches with few, far-apart nodes; each node's force is spread with a kernel as wide as a fraction of the node
@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.lab.simulation import Simulation
 from pliant.robot import CellLayout, TactileArray, cell_layout
-
-__all__ = ["LinkContact", "PadForces", "Pads"]
-
-Floats = NDArray[np.float64]
 
 KERNEL = 0.4  # of the node spacing
 SMALLEST_KERNEL = 0.5  # of a cell

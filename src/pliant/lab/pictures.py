@@ -1,4 +1,4 @@
-"""Pictures of the lab without a screen, where the machine can (EGL or software rendering).   (SPEC 10)"""
+"""Pictures of the lab without a screen, where the machine can (EGL or software rendering).   (theory 10)"""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pliant.errors import OptionError
 from pliant.lab.simulation import Simulation
-
-__all__ = ["picture"]
 
 
 def picture(

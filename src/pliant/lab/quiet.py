@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import mujoco
 
-__all__ = ["quiet_simulator", "taken_warnings"]
-
 _WARNINGS: list[str] = []
 _KEPT = 100
 

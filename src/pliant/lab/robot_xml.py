@@ -1,4 +1,4 @@
-"""A robot description as MuJoCo's XML: bodies, joints, followers, hulls of the links, position servos.   (SPEC 10)"""
+"""A robot description as MuJoCo's XML: bodies, joints, followers, hulls of the links, position servos.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.lab.options import LabOptions
 from pliant.objects import Mesh, mass_properties
 from pliant.robot import Assembly, Inertial, Joint, Link, link_surfaces
-
-__all__ = ["BASE_JOINTS", "RobotPart", "add_mesh", "numbers", "pose", "robot_part"]
-
-Floats = NDArray[np.float64]
 
 BASE_JOINTS = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
 # Who meets whom: object 1, robot 2, scene 4. Links of the robot do not meet each other.

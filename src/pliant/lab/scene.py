@@ -1,4 +1,4 @@
-"""Any robot and any object of ours as one MuJoCo model.   (SPEC 10)
+"""Any robot and any object of ours as one MuJoCo model.   (theory 10)
 
 Links collide as convex hulls of their collision shapes and do not collide with each other; obstacles collide as the
 hulls of their separate pieces. The drives carry the robot's own weight, as real position servos do.
@@ -13,8 +13,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
 from pliant.lab.object_xml import ObjectPart, settle_masses, solid_part
 from pliant.lab.options import LabOptions
@@ -24,10 +25,6 @@ from pliant.lab.vessel import vessel_part
 from pliant.objects import Body, Mesh
 from pliant.planner import Task
 from pliant.robot import Assembly
-
-__all__ = ["Scene", "build_scene", "compile_scene", "scene_for_task", "scene_root"]
-
-Floats = NDArray[np.float64]
 
 VESSEL_ITERATIONS = 600
 SCENE_BITS = {"contype": "4", "conaffinity": "3"}

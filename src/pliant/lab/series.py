@@ -1,4 +1,4 @@
-"""Many trials under seeded disturbances: success rate with its confidence interval.   (SPEC 10)"""
+"""Many trials under seeded disturbances: success rate with its confidence interval.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pliant.errors import OptionError, Problem
 from pliant.lab.trial import Disturbance, TrialOutcome, TrialResult, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.workers import end_with_parent
-
-__all__ = ["DisturbanceRange", "SeriesEntry", "SeriesResult", "draw_disturbances", "run_series", "table_of", "wilson"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Running a scene: steps, the object's pose, and whether the simulation can still be believed.   (SPEC 10)"""
+"""Running a scene: steps, the object's pose, and whether the simulation can still be believed.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.lab.quiet import taken_warnings
 from pliant.lab.scene import Scene
-
-__all__ = ["ObjectState", "Simulation"]
-
-Floats = NDArray[np.float64]
 
 LARGEST_RESIDUAL = 1e-3  # of the soft body's equations, relative
 FASTEST = 50.0  # [m/s, rad/s]: nothing in a hand moves like that unless the integration has broken down

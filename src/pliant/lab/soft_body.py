@@ -1,4 +1,4 @@
-"""A soft solid for the simulator: a coarse tetrahedral mesh whose surface nodes lie on the real surface.   (SPEC 10)"""
+"""A soft solid for the simulator: a coarse tetrahedral mesh whose surface nodes lie on the real surface.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
+from pliant.elastic import fill_points, sharp_edges, spread
 from pliant.errors import MeshError, Problem
-from pliant.objects import Mesh, mesh_volume
-from pliant.objects.filling import fill_points
-from pliant.objects.smooth import smooth_surface
-from pliant.objects.spreading import sharp_edges, spread
-
-__all__ = ["TetMesh", "tetrahedra"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pliant.objects import Mesh, mesh_volume, smooth_surface
 
 INNER = 1.25  # spacing inside over spacing on the surface, where contact needs the nodes
 TRIES = 40

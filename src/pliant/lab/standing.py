@@ -10,14 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
+from pliant.arrays import Floats
 from pliant.lab.soft_body import LEAST_QUALITY, TetMesh
-
-__all__ = ["standing"]
-
-Floats = NDArray[np.float64]
 
 MOST_FEET = 16
 WITHIN = 0.25

@@ -1,4 +1,4 @@
-"""Trials: a planned grasp is carried out in the lab, and the lab says what became of the object.   (SPEC 10)"""
+"""Trials: a planned grasp is carried out in the lab, and the lab says what became of the object.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -9,38 +9,16 @@ from enum import StrEnum
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from pliant.control import (
-    Command,
-    ControlOptions,
-    Driver,
-    GraspController,
-    RunLog,
-    RunPhase,
-    Sample,
-    TactileProcessor,
-    execute,
-)
+from pliant.arrays import Bools, Floats
+from pliant.control import Command, ControlOptions, Driver, GraspController, RunLog, RunPhase, Sample, execute
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.options import LabOptions
 from pliant.lab.scene import Scene, build_scene
 from pliant.objects import Body, Liquid
 from pliant.planner import PlannedGrasp, Task
 from pliant.robot import PALM_FRAME
-
-__all__ = [
-    "Disturbance",
-    "TrialOutcome",
-    "TrialResult",
-    "TrialSettings",
-    "disturbed_body",
-    "pressed_places",
-    "run_trial",
-    "trial_scene",
-]
-
-Floats = NDArray[np.float64]
+from pliant.tactile import TactileProcessor
 
 SETTLING = 0.25  # the object comes to rest on its support before the run [s]
 FALLEN = 0.5  # of the planned height over the support: below, it was dropped
@@ -367,7 +345,7 @@ def _slip(task: Task, grasp: PlannedGrasp, observer: _Observer, palm: pin.SE3, t
     return float(np.linalg.norm(now - planned.act(was)))
 
 
-def _mean_force(log: RunLog, rows: NDArray[np.bool_]) -> float:
+def _mean_force(log: RunLog, rows: Bools) -> float:
     forces = log["force_measured"][rows]
     if not forces.size or not np.isfinite(forces).any():
         return float("nan")

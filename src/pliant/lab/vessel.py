@@ -1,4 +1,4 @@
-"""A vessel for the simulator: rigid ends, thin elastic wall, liquid that partly sloshes.   (SPEC 10)
+"""A vessel for the simulator: rigid ends, thin elastic wall, liquid that partly sloshes.   (theory 10)
 
 The wall between the ends is a shell of triangles with the wall's real modulus and thickness; both ends (base and
 shoulder) are rigid and move with a core. The liquid is the classic mechanical picture of sloshing in an upright
@@ -14,18 +14,15 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
+from pliant.constants import GRAVITY
 from pliant.errors import MeshError, Problem
 from pliant.lab.object_xml import FLEX, OBJECT_BITS, ObjectPart, contact_attributes
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import add_mesh, numbers, pose
 from pliant.lab.soft_body import tetrahedra
 from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
-
-__all__ = ["Slosh", "slosh", "vessel_part"]
-
-Floats = NDArray[np.float64]
 
 FIRST_MODE = 1.8412
 SLOSH_DAMPING = 0.05
@@ -49,7 +46,7 @@ class Slosh:
     damping: float
 
 
-def slosh(mass: float, radius: float, depth: float, *, gravity: float = 9.81) -> Slosh:
+def slosh(mass: float, radius: float, depth: float, *, gravity: float = GRAVITY) -> Slosh:
     """First sloshing mode of a liquid in an upright cylinder; the pendulum's frequency is that of the free surface."""
     k = FIRST_MODE
     t = np.tanh(k * depth / radius)
@@ -96,9 +93,7 @@ def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> Obj
     )
 
 
-def _add_core(
-    frame: Element, body: Body, wall: Mesh, masses: Floats, pinned: NDArray[np.int64], options: LabOptions
-) -> None:
+def _add_core(frame: Element, body: Body, wall: Mesh, masses: Floats, pinned: Ints, options: LabOptions) -> None:
     """Rigid ends and the still part of the liquid, and the pendulum that hangs in it."""
     assert body.liquid is not None
     ends = float(masses[pinned].sum())
@@ -135,7 +130,7 @@ def _add_shell(
     frame: Element,
     body: Body,
     wall: Mesh,
-    pinned: NDArray[np.int64],
+    pinned: Ints,
     mass: float,
     contact: dict[str, str],
     options: LabOptions,

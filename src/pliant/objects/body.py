@@ -6,23 +6,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.errors import LiquidError, MaterialError, Problem
 from pliant.objects.liquid import Liquid, LiquidState, fill
 from pliant.objects.mass import MassProperties, combine, mass_properties, mesh_volume, shell_mass_properties
 from pliant.objects.material import ContactLimits, Material, is_finite
-from pliant.objects.mesh import Mesh
-
-__all__ = ["Body"]
-
-Floats = NDArray[np.float64]
+from pliant.objects.mesh.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """One object. Make it with ``Body.from_mesh``.   (SPEC 4)
+    """One object. Make it with ``Body.from_mesh``.   (theory 4)
 
     Args:
         mesh: closed surface in the object's own axes [m]; of a vessel: its thin wall, which also holds the liquid.
@@ -126,7 +122,7 @@ class Body:
         return self.mass_properties(up).centre
 
     def deformed(self, vertices: ArrayLike) -> Body:
-        """The same body with its surface elsewhere: mass is kept, so a squeezed solid is denser.   (SPEC 6.3, 6.4)
+        """The same body with its surface elsewhere: mass is kept, so a squeezed solid is denser.   (theory 6.3, 6.4)
 
         Args:
             vertices: n x 3, displaced positions of the same vertices [m].

@@ -1,4 +1,4 @@
-"""Liquid at rest in a closed vessel: level, centroid, free surface, for any shape and any tilt.   (SPEC 6.4)
+"""Liquid at rest in a closed vessel: level, centroid, free surface, for any shape and any tilt.   (theory 6.4)
 
 The liquid is everything inside the surface below one level plane across ``up``: one connected liquid, air able to reach
 every part above it. Volume and moments of the part below the plane come from the divergence theorem with the apex of
@@ -12,16 +12,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.errors import LiquidError, Problem
 from pliant.objects.mass import MassProperties, mesh_volume, tetrahedron_moments
 from pliant.objects.material import is_finite
-from pliant.objects.mesh import Mesh
-
-__all__ = ["Liquid", "LiquidState", "fill"]
-
-Floats = NDArray[np.float64]
+from pliant.objects.mesh.mesh import Mesh
 
 FULL = 1e-9  # a fill beyond the vessel by less than this fraction of it is full, not too much
 ROUNDS = 60  # Newton needs about six; each bisection halves the bracket, so this is always enough
@@ -29,7 +26,7 @@ ROUNDS = 60  # Newton needs about six; each bisection halves the bracket, so thi
 
 @dataclass(frozen=True)
 class Liquid:
-    """What is in a vessel.   (SPEC 4)
+    """What is in a vessel.   (theory 4)
 
     Args:
         volume: [m^3], 0 or more.
@@ -102,14 +99,14 @@ class LiquidState:
     @cached_property
     def wetted(self) -> Mesh:
         """The liquid as a closed mesh: wetted wall and free surface."""
-        from pliant.objects.clipping import clip_below
+        from pliant.objects.mesh.clipping import clip_below
 
         return clip_below(self.mesh, self.up, self.level)[0]
 
     @cached_property
     def free_surface(self) -> Mesh:
         """The free surface as flat triangles facing ``up``."""
-        from pliant.objects.clipping import clip_below
+        from pliant.objects.mesh.clipping import clip_below
 
         return clip_below(self.mesh, self.up, self.level)[1]
 
@@ -117,7 +114,7 @@ class LiquidState:
 def fill(
     mesh: Mesh, volume: float, up: ArrayLike = (0.0, 0.0, 1.0), *, rest_capacity: float | None = None
 ) -> LiquidState:
-    """Let ``volume`` of liquid come to rest in a closed vessel.   (SPEC 6.4)
+    """Let ``volume`` of liquid come to rest in a closed vessel.   (theory 6.4)
 
     The level solves V(h) = volume by Newton's method, dV/dh being the area of the free surface, kept inside a bracket.
 

@@ -9,21 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Floats
 from pliant.errors import MaterialError, Problem
-from pliant.objects.mesh import Mesh
-
-__all__ = [
-    "MassProperties",
-    "combine",
-    "mass_properties",
-    "mesh_volume",
-    "shell_mass_properties",
-    "tetrahedron_moments",
-]
-
-Floats = NDArray[np.float64]
+from pliant.objects.mesh.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +65,7 @@ def mesh_volume(mesh: Mesh) -> float:
 
 
 def mass_properties(mesh: Mesh, *, density: float | None = None, mass: float | None = None) -> MassProperties:
-    """Mass properties of a solid of uniform density; exactly one of ``density`` and ``mass``.   (SPEC 6.4)
+    """Mass properties of a solid of uniform density; exactly one of ``density`` and ``mass``.   (theory 6.4)
 
     Args:
         mesh: closed, faces outwards.

@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 from pliant.errors import MaterialError, Problem
 
-__all__ = ["ContactLimits", "Material", "is_finite"]
-
 # Well beyond anything there is: diamond has 1.2e12 Pa, osmium 2.3e4 kg/m3.
 MOST = {"young": 1e14, "density": 1e6}
 
 
 @dataclass(frozen=True)
 class Material:
-    """A linear elastic, isotropic material and its friction with the pads.   (SPEC 4)
+    """A linear elastic, isotropic material and its friction with the pads.   (theory 4)
 
     Args:
         young: Young's modulus E [Pa], above 0.

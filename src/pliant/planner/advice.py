@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pliant.planner.results import Plan, Rejection, Stage
 
-__all__ = ["advice"]
-
 REMEDIES = {
     "palm out of the arm's reach": "move the object or the robot's base nearer",
     "open hand inside the object": "the object may be too large for the hand, or too near to the palm",

@@ -1,4 +1,4 @@
-"""Closing the fingers until they touch: exact first touches by advancing as far as the distance allows.   (SPEC 8.2)"""
+"""Closing the fingers until they touch: exact first touches by advancing as far as the distance allows.   (theory 8.2)"""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.contact import PreparedObject, clearance
-from pliant.planner.grasping_hand import ClosingGroup, GraspingHand
-
-__all__ = ["Closing", "Touch", "close_hand", "open_hand_gap"]
-
-Floats = NDArray[np.float64]
+from pliant.planner.closing_hand import ClosingGroup, GraspingHand
 
 TOLERANCE = 5e-6
 """Clearance that counts as a touch [m]."""

@@ -1,15 +1,12 @@
-"""How deep the fingers press: between too little and too much, towards the wanted forces.   (SPEC 8.6)"""
+"""How deep the fingers press: between too little and too much, towards the wanted forces.   (theory 8.6)"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["CORRECTION", "DepthSearch", "Failure"]
-
-Floats = NDArray[np.float64]
+from pliant.arrays import Floats
 
 TOO_STRONG = ("force above the limit", "pressure above the limit")
 CORRECTION = 2e-4

@@ -1,4 +1,4 @@
-"""Where a hand could go: approach directions around the object, times roll, preshape and fingers.   (SPEC 8.1)
+"""Where a hand could go: approach directions around the object, times roll, preshape and fingers.   (theory 8.1)
 
 The bounding polyhedron of [A] is the object's own mesh with few faces: its face normals follow the shape. The `sphere`
 and `box` grids of other planners are here too, so that the gain can be measured.
@@ -13,15 +13,12 @@ from typing import Literal
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.errors import OptionError, unknown_name
 from pliant.objects import Mesh
 from pliant.robot import PALM_FRAME, Assembly, Preshape, tip_frame
 
-__all__ = ["Approach", "Hypothesis", "Method", "approaches", "finger_subsets", "make_hypotheses", "meeting_height"]
-
-Floats = NDArray[np.float64]
 Method = Literal["polyhedron", "sphere", "box"]
 METHODS = ("polyhedron", "sphere", "box")
 CLEARANCE = 0.005

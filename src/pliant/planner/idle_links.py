@@ -9,15 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
+from pliant.collision import TOUCHING, triangles
 from pliant.objects import Mesh
-from pliant.planner.holding import Failure
+from pliant.planner.context import Setting
+from pliant.planner.depth_search import Failure
 from pliant.planner.results import Phase, PlannedGrasp
-from pliant.planner.setting import Setting
-from pliant.planner.sweep import TOUCHING
 from pliant.robot import link_mesh
-from pliant.servo import triangles
-
-__all__ = ["idle_touch"]
 
 
 def idle_touch(setting: Setting, grasp: PlannedGrasp) -> Failure | None:

@@ -1,5 +1,5 @@
 """Moving the held object: contact points stay fixed on the links, forces are brought back to the wanted ones at every
-step.   (SPEC 8.5, 8.6)
+step.   (theory 8.5, 8.6)
 """
 
 from __future__ import annotations
@@ -8,18 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from pliant.planner.grasping import Grasp, joint_torques
-from pliant.planner.grasping_hand import HandLink
-from pliant.planner.holding import Failure, Held
+from pliant.arrays import Floats
+from pliant.planner.closing_hand import HandLink
+from pliant.planner.context import KEEP_OUT, Setting
+from pliant.planner.depth_search import Failure
+from pliant.planner.pressing import Held
 from pliant.planner.results import Stage
-from pliant.planner.setting import KEEP_OUT, Setting
+from pliant.planner.stability import Grasp, joint_torques
 from pliant.planner.task import Carrier, MoveFrame
-
-__all__ = ["Step", "manipulate", "object_path"]
-
-Floats = NDArray[np.float64]
 
 DAMPING = 2e-3
 """Of the finger's inverse kinematics, relative to a lever of one metre [m]."""

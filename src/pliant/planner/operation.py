@@ -1,4 +1,4 @@
-"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be.   (SPEC 8.5-8.7)"""
+"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be.   (theory 8.5-8.7)"""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
+from pliant.constants import GRAVITY
 from pliant.contact import volume_change
 from pliant.grasp import joint_range
-from pliant.planner.grasping import Grasp, joint_torques
-from pliant.planner.holding import GRAVITY, Failure, Held
+from pliant.motion import JointLimits, time_path
+from pliant.planner.approach import Way, approach_path, free_along, lift_path, path_length, smooth_motion
+from pliant.planner.context import Setting
+from pliant.planner.depth_search import Failure
 from pliant.planner.idle_links import idle_touch
 from pliant.planner.manipulation import Step, manipulate
-from pliant.planner.motion import Way, approach_path, free_along, lift_path, path_length, smooth_motion
+from pliant.planner.pressing import Held
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
-from pliant.planner.setting import Setting
-from pliant.servo import JointLimits, time_path
-
-__all__ = ["complete", "pressed_into"]
-
-Floats = NDArray[np.float64]
+from pliant.planner.stability import Grasp, joint_torques
 
 GENTLE = 0.3
 """Part of the speed with which fingers close, press and move the object."""

@@ -1,4 +1,4 @@
-"""What the planner answers: ranked grasps with their whole operation, and why every other hypothesis fell.   (SPEC 8)
+"""What the planner answers: ranked grasps with their whole operation, and why every other hypothesis fell.   (theory 8)
 
 Everything that control, viewer, report and export need is in here; they compute nothing again.
 """
@@ -12,24 +12,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.task import Task
-
-__all__ = [
-    "HeldState",
-    "Phase",
-    "Plan",
-    "PlanStatus",
-    "PlannedContact",
-    "PlannedGrasp",
-    "Rejection",
-    "StableGrasp",
-    "Stage",
-    "Trajectory",
-]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PlanStatus(StrEnum):

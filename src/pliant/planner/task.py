@@ -1,4 +1,4 @@
-"""What is asked of the planner: robot, object, surroundings, and what must happen to the object next. (SPEC 1)"""
+"""What is asked of the planner: robot, object, surroundings, and what must happen to the object next. (theory 1)"""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.objects import Body, Mesh
 from pliant.robot import Assembly
-
-__all__ = ["Carrier", "MoveFrame", "PlannerOptions", "Task", "Wish"]
 
 
 class MoveFrame(Enum):
@@ -111,7 +109,7 @@ class Task:
     """
 
     assembly: Assembly
-    q_start: NDArray[np.float64]
+    q_start: Floats
     body: Body
     T_world_object: pin.SE3
     scene: tuple[Mesh, ...] = ()

@@ -12,8 +12,6 @@ from pliant.errors import DescriptionError, OptionError, unknown_name
 from pliant.robot.compose import Assembly, assemble
 from pliant.robot.modules import Arm, Hand, read_arm, read_hand
 
-__all__ = ["SHIPPED", "load_arm", "load_assembly", "load_hand", "load_module", "shipped_names"]
-
 SHIPPED = Path(__file__).parent / "shipped"
 
 

@@ -1,4 +1,4 @@
-"""Arm + hand at a flange: two modules become one tree; either is swapped by naming another. (SPEC 3)"""
+"""Arm + hand at a flange: two modules become one tree; either is swapped by naming another. (theory 3)"""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
 from pliant.errors import OptionError, Problem
 from pliant.robot.description import ArmDescription, HandDescription, JointServo, Preshape
 from pliant.robot.model import Robot
 from pliant.robot.modules import PALM_FRAME, Arm, Hand, tip_frame
 from pliant.robot.urdf import Joint, Urdf
-
-__all__ = ["Assembly", "assemble"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Assembly:
     robot: Robot
     arm: ArmDescription | None
     hand: HandDescription | None
-    arm_joints: NDArray[np.int64]
-    hand_joints: NDArray[np.int64]
+    arm_joints: Ints
+    hand_joints: Ints
 
     @property
     def name(self) -> str:
@@ -43,14 +41,14 @@ class Assembly:
         return replace(self, robot=self.robot.at(T_world_base))
 
     @property
-    def q_home(self) -> NDArray[np.float64]:
+    def q_home(self) -> Floats:
         """The arm at home, the hand open in its first preshape."""
         values = dict(self.arm.home) if self.arm is not None else {}
         if self.hand is not None:
             values |= self.hand.preshapes[0].open
         return self.robot.q(values)
 
-    def preshaped(self, q: NDArray[np.float64], preshape: Preshape, closed: float = 0.0) -> NDArray[np.float64]:
+    def preshaped(self, q: Floats, preshape: Preshape, closed: float = 0.0) -> Floats:
         """``q`` with the hand between open (0) and closed (1) in a preshape; the arm stays."""
         result = q.copy()
         for name, start in preshape.open.items():
@@ -58,21 +56,21 @@ class Assembly:
         return result
 
     @property
-    def torque_limits(self) -> NDArray[np.float64]:
+    def torque_limits(self) -> Floats:
         """Largest joint torques [N m, N]: the servo's where it says one, else the URDF's."""
         return self._servo_values("max_torque", self.robot.effort_limits)
 
     @property
-    def acceleration_limits(self) -> NDArray[np.float64]:
+    def acceleration_limits(self) -> Floats:
         """Largest joint accelerations [rad/s^2, m/s^2]; inf if unknown."""
         return self._servo_values("max_acceleration", np.full(self.robot.dof, np.inf))
 
     @property
-    def servo_stiffness(self) -> NDArray[np.float64]:
+    def servo_stiffness(self) -> Floats:
         """Torque per position error of every joint [N m/rad, N/m]; inf (a stiff servo) if unknown."""
         return self._servo_values("stiffness", np.full(self.robot.dof, np.inf))
 
-    def _servo_values(self, field: str, default: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _servo_values(self, field: str, default: Floats) -> Floats:
         values = default.copy()
         servos: dict[str, JointServo] = {}
         for description in (self.arm, self.hand):

@@ -1,4 +1,4 @@
-"""What a URDF cannot say: palm, fingers, pads, preshapes, tactile arrays, servos of a hand; flange of an arm. (SPEC 3)
+"""What a URDF cannot say: palm, fingers, pads, preshapes, tactile arrays, servos of a hand; flange of an arm. (theory 3)
 
 The classes are the schema of the YAML files, field by field. Numbers are SI: metres, radians, newtons, pascals.
 """
@@ -12,20 +12,6 @@ import pinocchio as pin
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from pliant.documents import Document
-
-__all__ = [
-    "ArmDescription",
-    "Bend",
-    "Finger",
-    "HandDescription",
-    "JointServo",
-    "Pad",
-    "Palm",
-    "Pose",
-    "Preshape",
-    "TactileArray",
-    "Vector3",
-]
 
 
 def _near(value: float) -> float:

@@ -10,8 +10,6 @@ from pliant.robot.model import Robot
 from pliant.robot.modules import Arm
 from pliant.robot.urdf import Inertial, Joint, Link, Urdf
 
-__all__ = ["floating_arm"]
-
 REACH = 5.0
 SPEED, TURN_SPEED = 0.5, 1.5
 

@@ -1,7 +1,7 @@
 """From a `Urdf` to a Pinocchio model: one number per moving joint, placements exact, order as in the file.
 
 Pinocchio's own reader is not used: it sorts joints by name, stores a continuous joint as a cosine and a sine, and
-refuses a follower that sorts before its master (SPEC 3). Everything after construction is Pinocchio's.
+refuses a follower that sorts before its master (theory 3). Everything after construction is Pinocchio's.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.robot.urdf import Inertial, Joint, Urdf
-
-__all__ = ["build_model"]
 
 _ALIGNED = {
     ("revolute", 0): pin.JointModelRX,

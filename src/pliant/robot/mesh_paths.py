@@ -9,8 +9,6 @@ from urllib.parse import unquote
 
 from pliant.errors import closest
 
-__all__ = ["MeshPaths"]
-
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".glb", ".gltf", ".dae")
 """Of mesh files that robots come with: whatever else lies around is never opened, or carried along in a plan."""
 ROBOT_FOLDERS = ("urdf", "urdfs", "robot", "robots", "model", "models", "description", "xacro", "config")

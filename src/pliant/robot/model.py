@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pliant.arrays import Bools, Floats
+from pliant.constants import GRAVITY
 from pliant.errors import OptionError, Problem, RobotError, unknown_name
 from pliant.robot.kinematic_tree import build_model
 from pliant.robot.urdf import Urdf
 from pliant.robot.urdf_reading import read_urdf
-
-__all__ = ["Robot", "load_robot"]
-
-Vector = NDArray[np.float64]
 
 
 def load_robot(
@@ -38,7 +37,7 @@ class Robot:
 
     Joint vectors ``q`` hold one number per independent joint, in the order of ``joint_names``: radians or metres, also
     for continuous joints. Followers (mimic joints) do not appear in ``q``; they are carried along by
-    ``q_full = fold @ q + fold_offset``, and Jacobians come folded: ``J = J_full @ fold``. (SPEC 5.1)
+    ``q_full = fold @ q + fold_offset``, and Jacobians come folded: ``J = J_full @ fold``. (theory 5.1)
 
     ``model`` and ``data`` are Pinocchio's, with one coordinate per moving joint (followers included). The methods that
     take ``q`` overwrite ``data``: use one Robot per thread.
@@ -107,7 +106,7 @@ class Robot:
         except KeyError:
             raise OptionError(self.name, unknown_name("link", link, self.link_names)) from None
 
-    def joints_moving(self, link: str) -> NDArray[np.bool_]:
+    def joints_moving(self, link: str) -> Bools:
         """Which independent joints carry ``link``: a mask over ``q``."""
         joint_id = self.model.frames[self.frame_id(link)].parentJoint
         support = [i - 1 for i in self.model.supports[joint_id] if i > 0]
@@ -115,7 +114,7 @@ class Robot:
 
     # -- joint vectors -------------------------------------------------------------------------------------------
 
-    def q(self, values: Mapping[str, float] | ArrayLike | None = None) -> Vector:
+    def q(self, values: Mapping[str, float] | ArrayLike | None = None) -> Floats:
         """A joint vector from a mapping of names to values (the rest neutral), from numbers, or neutral."""
         if isinstance(values, Mapping):
             q = self.neutral
@@ -133,51 +132,51 @@ class Robot:
         return q
 
     @property
-    def neutral(self) -> Vector:
+    def neutral(self) -> Floats:
         """Zero where the limits allow it, else the nearest limit."""
         return np.clip(np.zeros(self.dof), self.lower, self.upper)
 
     @property
-    def mid_range(self) -> Vector:
+    def mid_range(self) -> Floats:
         """Middle of every range; zero for joints without limits."""
         bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
         return np.where(bounded, 0.5 * (np.where(bounded, self.lower, 0.0) + np.where(bounded, self.upper, 0.0)), 0.0)
 
-    def random_q(self, rng: np.random.Generator) -> Vector:
+    def random_q(self, rng: np.random.Generator) -> Floats:
         """Uniform within the limits; -pi..pi for joints without limits."""
         lower = np.where(np.isfinite(self.lower), self.lower, -np.pi)
         upper = np.where(np.isfinite(self.upper), self.upper, np.pi)
         return lower + (upper - lower) * rng.random(self.dof)
 
-    def within_limits(self, q: Vector, *, tolerance: float = 0.0) -> bool:
+    def within_limits(self, q: Floats, *, tolerance: float = 0.0) -> bool:
         """Whether every joint lies in its range, give or take ``tolerance`` [rad, m]."""
         return bool(np.all(q >= self.lower - tolerance) and np.all(q <= self.upper + tolerance))
 
-    def full(self, q: Vector) -> Vector:
+    def full(self, q: Floats) -> Floats:
         """Values of all moving joints, followers included: fold @ q + fold_offset."""
         return np.asarray(self.fold @ q + self.fold_offset)
 
     # -- kinematics and statics ----------------------------------------------------------------------------------
 
-    def update(self, q: Vector) -> None:
+    def update(self, q: Floats) -> None:
         """Bring ``data`` to ``q``: joint and link poses (``oMf``) and joint Jacobians (``J``)."""
         pin.computeJointJacobians(self.model, self.data, self.full(q))
         pin.updateFramePlacements(self.model, self.data)
 
-    def pose(self, link: str, q: Vector) -> pin.SE3:
+    def pose(self, link: str, q: Floats) -> pin.SE3:
         """T_world_link."""
         frame_id = self.frame_id(link)
         pin.framesForwardKinematics(self.model, self.data, self.full(q))
         return pin.SE3(self.data.oMf[frame_id])
 
-    def poses(self, links: Sequence[str], q: Vector) -> list[pin.SE3]:
+    def poses(self, links: Sequence[str], q: Floats) -> list[pin.SE3]:
         """Ts_world_link of several links at once."""
         ids = [self.frame_id(link) for link in links]
         pin.framesForwardKinematics(self.model, self.data, self.full(q))
         return [pin.SE3(self.data.oMf[i]) for i in ids]
 
-    def jacobian(self, link: str, q: Vector, *, basis: str = "world") -> NDArray[np.float64]:
-        """6 x dof: twist of the link's origin (linear first) per joint speed, followers folded in. (SPEC 5.1)
+    def jacobian(self, link: str, q: Floats, *, basis: str = "world") -> Floats:
+        """6 x dof: twist of the link's origin (linear first) per joint speed, followers folded in. (theory 5.1)
 
         Args:
             basis: ``world``: world axes; ``link``: the link's own axes.
@@ -190,13 +189,13 @@ class Robot:
         J_full = pin.getFrameJacobian(self.model, self.data, frame_id, references[basis])
         return np.asarray(J_full @ self.fold)
 
-    def mass_matrix(self, q: Vector) -> NDArray[np.float64]:
+    def mass_matrix(self, q: Floats) -> Floats:
         """dof x dof joint-space inertia, followers folded in."""
         M = pin.crba(self.model, self.data, self.full(q))
         M = np.triu(M) + np.triu(M, 1).T
         return np.asarray(self.fold.T @ M @ self.fold)
 
-    def gravity_torques(self, q: Vector, *, gravity: ArrayLike = (0.0, 0.0, -9.80665)) -> Vector:
+    def gravity_torques(self, q: Floats, *, gravity: ArrayLike = (0.0, 0.0, -GRAVITY)) -> Floats:
         """Joint torques that hold the robot's own weight [N m, N]."""
         self.model.gravity.linear = np.asarray(gravity, dtype=np.float64)
         return np.asarray(self.fold.T @ pin.computeGeneralizedGravity(self.model, self.data, self.full(q)))
@@ -221,3 +220,21 @@ class Robot:
 
 def _rebuild(urdf: Urdf, T_world_base: pin.SE3) -> Robot:
     return Robot(urdf, T_world_base=T_world_base)
+
+
+def live_link_poses(robot: Robot) -> Floats:
+    """Pinocchio's poses of all frames as one array that changes with ``robot.update``: frames x 12.
+
+    Each row is a rotation column by column, then a translation. Asking Pinocchio for one pose from Python takes as
+    long as the whole forward kinematics; reading its memory takes nothing. The layout is checked here, not assumed.
+    """
+    poses = robot.data.oMf
+    count = len(poses)
+    address = [poses[i].rotation.__array_interface__["data"][0] for i in range(count)]
+    memory = (ctypes.c_double * (12 * count)).from_address(address[0])
+    view = np.ctypeslib.as_array(memory).reshape(count, 12)
+    robot.update(np.linspace(0.1, 0.9, robot.dof))
+    expected = [np.concatenate([pose.rotation.ravel(order="F"), pose.translation]) for pose in poses]
+    if not np.array_equal(view, np.array(expected)):
+        raise RuntimeError("pinocchio stores poses in a layout that pliant does not know; pin 4.1 is known to work")
+    return view

@@ -1,4 +1,4 @@
-"""Arms and hands as modules: a description bound to its URDF, every name in it checked. (SPEC 3)"""
+"""Arms and hands as modules: a description bound to its URDF, every name in it checked. (theory 3)"""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.documents import parse_document, parse_mapping, read_document, resolve_inside
 from pliant.errors import DescriptionError, Problem, unknown_name
 from pliant.robot.description import ArmDescription, HandDescription, Preshape
 from pliant.robot.model import Robot
 from pliant.robot.urdf import Joint, Link, Urdf
 from pliant.robot.urdf_reading import read_urdf
-
-__all__ = ["PALM_FRAME", "Arm", "Hand", "description_problems", "parse_hand", "read_arm", "read_hand", "tip_frame"]
 
 PALM_FRAME = "palm_frame"
 
@@ -39,11 +37,11 @@ class Hand:
         """As in its description."""
         return self.description.name
 
-    def q_open(self, preshape: str | Preshape) -> NDArray[np.float64]:
+    def q_open(self, preshape: str | Preshape) -> Floats:
         """Joint vector of the hand, open in this preshape."""
         return self.robot.q(self.preshape(preshape).open)
 
-    def q_closed(self, preshape: str | Preshape) -> NDArray[np.float64]:
+    def q_closed(self, preshape: str | Preshape) -> Floats:
         """Joint vector of the hand, closed in this preshape."""
         return self.robot.q(self.preshape(preshape).closed)
 
@@ -70,7 +68,7 @@ class Arm:
         return self.description.name
 
     @property
-    def q_home(self) -> NDArray[np.float64]:
+    def q_home(self) -> Floats:
         """Joint vector of the rest position."""
         return self.robot.q(self.description.home)
 

@@ -1,4 +1,4 @@
-"""Surfaces of links as meshes: what is seen, what collides, and which part of it is pad. (SPEC 3)"""
+"""Surfaces of links as meshes: what is seen, what collides, and which part of it is pad. (theory 3)"""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Bools
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
 from pliant.objects import Mesh, join_identical, make_shape, mend_mesh, read_mesh
 from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
-
-__all__ = ["LinkSurface", "PadMesh", "link_mesh", "link_surfaces", "pad_mesh"]
 
 LEAST_FACING = np.cos(np.radians(75.0))
 """Cosine between a face of a pad and the way the pad faces."""
@@ -41,7 +39,7 @@ class PadMesh:
 
     pad: Pad
     mesh: Mesh
-    faces: NDArray[np.bool_]
+    faces: Bools
 
 
 def link_surfaces(link: Link, kind: Literal["visual", "collision"]) -> list[LinkSurface]:
@@ -84,7 +82,7 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
     return PadMesh(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
 
 
-def _pad_faces(mesh: Mesh, pad: Pad) -> NDArray[np.bool_]:
+def _pad_faces(mesh: Mesh, pad: Pad) -> Bools:
     faces = mesh.face_normals @ np.array(pad.facing) > LEAST_FACING
     if pad.region is not None:
         low, high = np.minimum(*pad.region), np.maximum(*pad.region)

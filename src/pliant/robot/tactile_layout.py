@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Bools, Floats
 from pliant.robot.description import TactileArray
-
-__all__ = ["CellLayout", "cell_layout"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +21,9 @@ class CellLayout:
         area: area of a cell [m^2].
     """
 
-    centres: NDArray[np.float64]
-    normals: NDArray[np.float64]
-    exists: NDArray[np.bool_]
+    centres: Floats
+    normals: Floats
+    exists: Bools
     area: float
 
 
@@ -46,9 +44,7 @@ def cell_layout(array: TactileArray) -> CellLayout:
     return CellLayout(local @ T.rotation.T + T.translation, normal @ T.rotation.T, exists, along_row * across_rows)
 
 
-def _unrolled(
-    s: NDArray[np.float64], array: TactileArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _unrolled(s: Floats, array: TactileArray) -> tuple[Floats, Floats, Floats]:
     """Position (y, z) and turn of the normal at developed length s; the surface bends towards -z."""
     if array.bend is None:
         return s, np.zeros_like(s), np.zeros_like(s)

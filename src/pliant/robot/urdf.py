@@ -15,8 +15,6 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pinocchio as pin
 
-__all__ = ["Inertial", "Joint", "Link", "LinkShape", "Mimic", "Urdf"]
-
 MOVING = ("revolute", "continuous", "prismatic")
 
 

@@ -14,8 +14,6 @@ from pliant.robot.mesh_paths import MeshPaths
 from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.xml import Element, parse_xml, read_xml
 
-__all__ = ["parse_urdf", "read_urdf"]
-
 KINDS = (*MOVING, "fixed")
 HUGE = 1e9
 MAX_JOINTS, MAX_LINKS = 200, 2000

@@ -9,8 +9,6 @@ from xml.parsers import expat
 from pliant.errors import Problem, RobotError
 from pliant.file_bytes import read_bytes
 
-__all__ = ["Element", "parse_xml", "read_xml"]
-
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 60
 MAX_ELEMENTS = 500_000

@@ -12,19 +12,16 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pliant.control import MOST_AHEAD, JointReading, Sample, TactileFrame
+from pliant.arrays import Floats
+from pliant.control import MOST_AHEAD, JointReading, Sample
 from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
 from pliant.ros.link import RosLink
 from pliant.ros.messages import Duration, Image, JointState, JointTrajectory, JointTrajectoryPoint
 from pliant.ros.ros1_link import Ros1Link
 from pliant.ros.ros2_link import Ros2Link
-
-__all__ = ["RosDriver", "ros1_driver", "ros2_driver"]
-
-Floats = NDArray[np.float64]
+from pliant.tactile import TactileFrame
 
 
 class RosDriver:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-__all__ = ["MOST_WAITING", "RosLink"]
-
 MOST_WAITING = 100
 """Messages kept per topic until somebody looks."""
 

@@ -10,20 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
-__all__ = [
-    "Duration",
-    "Header",
-    "Image",
-    "JointState",
-    "JointTrajectory",
-    "JointTrajectoryPoint",
-    "String",
-    "Time",
-    "field_types",
-    "from_foreign",
-    "to_foreign",
-]
-
 Int32 = Annotated[int, "int32"]
 UInt8 = Annotated[int, "uint8"]
 UInt32 = Annotated[int, "uint32"]

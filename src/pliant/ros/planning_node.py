@@ -24,8 +24,6 @@ from pliant.planner import Plan, PlannedGrasp, Task
 from pliant.ros.link import RosLink
 from pliant.ros.messages import Duration, JointTrajectory, JointTrajectoryPoint, String
 
-__all__ = ["REQUEST", "STATUS", "TRAJECTORY", "PlanningNode", "trajectory_message"]
-
 REQUEST, STATUS, TRAJECTORY = "/pliant/plan_request", "/pliant/plan_status", "/pliant/joint_trajectory"
 LONGEST_REQUEST = 1_000_000
 

@@ -14,8 +14,6 @@ from pliant.errors import OptionError, Problem
 from pliant.ros.link import MOST_WAITING
 from pliant.ros.messages import Duration, Time, from_foreign, to_foreign
 
-__all__ = ["Ros1Link"]
-
 SYSTEM_PACKAGES = Path("/usr/lib/python3/dist-packages")
 ROS_INSTALLATIONS = Path("/opt/ros")
 TIME_FIELDS = {"sec": "secs", "nanosec": "nsecs"}

@@ -7,8 +7,6 @@ from typing import Any
 from pliant.errors import OptionError, Problem
 from pliant.ros.link import MOST_WAITING
 
-__all__ = ["Ros2Link"]
-
 
 class Ros2Link:
     """Implements `RosLink` with the wire format of ROS 2.

@@ -9,9 +9,6 @@ from cyclonedds.idl import make_idl_struct, types
 
 from pliant.ros.messages import field_types, from_foreign, to_foreign
 
-__all__ = ["dds_type", "from_dds", "to_dds"]
-
-
 _MADE: dict[type[Any], Any] = {}
 
 

@@ -14,8 +14,6 @@ from pliant.files.export.ros_builder import Stamped
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-__all__ = ["type_store", "write_bag"]
-
 
 def write_bag(make: Callable[[Typestore], Iterable[Stamped]], path: Path, *, kind: str) -> Path:
     """Write a bag.

@@ -19,8 +19,6 @@ from pliant.files.plan_file import load_plan
 from pliant.files.run_file import load_run
 from pliant.planner import Plan, PlannedGrasp
 
-__all__ = ["FORMATS", "RUN_FORMATS", "ExportOptions", "export_file", "export_plan", "export_run"]
-
 
 @dataclass(frozen=True)
 class ExportOptions:

@@ -20,16 +20,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
-from pliant.files.plan_archive import array_bytes, pack
+from pliant.files.zip_parts import array_bytes, pack
+from pliant.motion import pose_numbers
 from pliant.objects import write_mesh
 from pliant.planner import Plan
-from pliant.servo import pose_numbers
-
-__all__ = ["write_grasp_array"]
 
 
 def write_grasp_array(plan: Plan, path: Path) -> tuple[Path, ...]:
@@ -40,7 +38,7 @@ def write_grasp_array(plan: Plan, path: Path) -> tuple[Path, ...]:
     mesh = write_mesh(plan.task.body.mesh, path.with_name(f"{path.stem}_object.obj"))
     root, joints = assembly.hand.mount, assembly.hand_joints
 
-    def posture(q: NDArray[np.float64]) -> list[float]:
+    def posture(q: Floats) -> list[float]:
         return [*pose_numbers(assembly.robot.pose(root, q)), *q[joints].tolist()]
 
     count = len(plan.grasps)

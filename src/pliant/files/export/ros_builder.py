@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+
+from pliant.arrays import Floats
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
-
-__all__ = ["MessageBuilder", "Stamped", "contact_frame", "topic_name"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class MessageBuilder:
         x, y, z = (float(value) for value in values)
         return self.make(f"geometry_msgs/msg/{kind}", x=x, y=y, z=z)
 
-    def quaternion(self, R: NDArray[np.float64]) -> Any:
+    def quaternion(self, R: Floats) -> Any:
         """The orientation of a rotation matrix."""
         x, y, z, w = (float(value) for value in pin.Quaternion(R).coeffs())
         return self.make("geometry_msgs/msg/Quaternion", x=x, y=y, z=z, w=w)
@@ -96,9 +95,9 @@ class MessageBuilder:
         self,
         stamp: int,
         names: Iterable[str],
-        position: NDArray[np.float64],
-        velocity: NDArray[np.float64] | None = None,
-        effort: NDArray[np.float64] | None = None,
+        position: Floats,
+        velocity: Floats | None = None,
+        effort: Floats | None = None,
     ) -> Any:
         """Left out values are sent as empty lists, as ROS means them to be."""
         nothing = np.zeros(0)
@@ -111,7 +110,7 @@ class MessageBuilder:
             effort=nothing if effort is None else np.ascontiguousarray(effort, dtype=np.float64),
         )
 
-    def wrench(self, stamp: int, frame: str, force: NDArray[np.float64]) -> Any:
+    def wrench(self, stamp: int, frame: str, force: Floats) -> Any:
         """geometry_msgs/WrenchStamped: a force without a torque [N]."""
         torque = self.vector("Vector3", (0.0, 0.0, 0.0))
         wrench = self.make("geometry_msgs/msg/Wrench", force=self.vector("Vector3", force), torque=torque)

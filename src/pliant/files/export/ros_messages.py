@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats, Ints
 from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
 from pliant.files.export.timeline import contact_names, instants, to_ns
 from pliant.objects import Mesh
@@ -26,8 +26,6 @@ from pliant.planner import HeldState, Plan, PlannedGrasp
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
-
-__all__ = ["plan_messages"]
 
 WORLD, OBJECT = "world", "object"
 ARROW, SPHERE, TRIANGLES = 0, 2, 11
@@ -117,7 +115,7 @@ class _Maker(MessageBuilder):
 
     # -- how it is built -----------------------------------------------------------------------------------------------
 
-    def trajectory(self, joints: NDArray[np.int64]) -> Any:
+    def trajectory(self, joints: Ints) -> Any:
         """Positions only: controllers then interpolate linearly, as the plan means it."""
         path, nothing = self.grasp.trajectory, np.zeros(0)
         points = [
@@ -169,7 +167,7 @@ class _Maker(MessageBuilder):
         stamp: int,
         colour: Rgba,
         scale: Sequence[float],
-        points: NDArray[np.float64] | None = None,
+        points: Floats | None = None,
         T: pin.SE3 | None = None,
     ) -> Any:
         T = T if T is not None else pin.SE3.Identity()

@@ -23,8 +23,6 @@ from pliant.files.export.timeline import to_ns
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-__all__ = ["run_messages"]
-
 STATES = {"q_measured": "/joint_states", "q_planned": "/planned/joint_states", "q_commanded": "/commanded/joint_states"}
 KINDS = ("measured", "filtered", "planned", "wanted")
 

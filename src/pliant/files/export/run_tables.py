@@ -16,8 +16,6 @@ from pliant.file_bytes import write_bytes
 from pliant.files.export.tables import table_bytes
 from pliant.files.run_file import plain
 
-__all__ = ["write_run_csv", "write_run_json"]
-
 
 def write_run_csv(log: RunLog, path: Path) -> tuple[Path, ...]:
     """A row per step to ``path``, the events to ``<name>_events.csv`` beside it.

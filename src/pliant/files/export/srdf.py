@@ -7,14 +7,10 @@ from itertools import combinations
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pliant.arrays import Floats, Ints
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
 from pliant.robot import Assembly
-
-__all__ = ["srdf_text", "write_srdf"]
 
 
 def write_srdf(assembly: Assembly, path: Path) -> tuple[Path, ...]:
@@ -60,7 +56,7 @@ def _groups(assembly: Assembly) -> Iterator[str]:
 def _postures(assembly: Assembly) -> Iterator[str]:
     robot = assembly.robot
 
-    def posture(name: str, group: str, joints: NDArray[np.int64], q: NDArray[np.float64]) -> Iterator[str]:
+    def posture(name: str, group: str, joints: Ints, q: Floats) -> Iterator[str]:
         yield f"  <group_state name={quoteattr(name)} group={quoteattr(group)}>"
         for i in joints.tolist():
             yield f'    <joint name={quoteattr(robot.joint_names[i])} value="{q[i]:.17g}"/>'
@@ -75,7 +71,7 @@ def _postures(assembly: Assembly) -> Iterator[str]:
 
 
 def _harmless(assembly: Assembly) -> Iterator[str]:
-    from pliant.servo import Clearance
+    from pliant.collision import Clearance
 
     robot = assembly.robot
     solid = [link.name for link in robot.urdf.links if link.collisions]

@@ -17,8 +17,6 @@ from pliant.files.export.timeline import contact_names
 from pliant.files.plan_file import plan_fields
 from pliant.planner import Plan, PlannedGrasp
 
-__all__ = ["CONTACT_COLUMNS", "table_bytes", "write_csv", "write_json"]
-
 CONTACT_COLUMNS = (
     "time", "phase", "contact", "link", "finger", "patch",
     "x", "y", "z", "normal_x", "normal_y", "normal_z", "force_x", "force_y", "force_z",

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from pliant.arrays import Floats
 from pliant.planner import Phase, Plan, PlannedContact, PlannedGrasp
 from pliant.robot import Robot
-
-__all__ = ["Instant", "contact_names", "instants", "to_ns"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,16 +10,14 @@ import numpy as np
 from pliant.errors import Problem, RobotError
 from pliant.robot.description import Finger, HandDescription
 from pliant.robot.model import Robot
-from pliant.robot.proposal.bolting import find_mount, with_mount
-from pliant.robot.proposal.centring import round_preshape
-from pliant.robot.proposal.chains import HandTree, find_chains
-from pliant.robot.proposal.curling import Curl, find_curls, thumb_of
-from pliant.robot.proposal.looking import find_palm
-from pliant.robot.proposal.meeting import find_meeting, tips_preshape, wrap_preshape
-from pliant.robot.proposal.touching import FingerPads, find_pads
+from pliant.robot.proposal.closing import Curl, find_curls, thumb_of
+from pliant.robot.proposal.fingers import HandTree, find_chains
+from pliant.robot.proposal.mount import find_mount, with_mount
+from pliant.robot.proposal.pads import FingerPads, find_pads
+from pliant.robot.proposal.palm import find_palm
+from pliant.robot.proposal.preshapes import find_meeting, tips_preshape, wrap_preshape
+from pliant.robot.proposal.round_preshape import round_preshape
 from pliant.robot.urdf import Urdf
-
-__all__ = ["Guess", "Proposal", "propose_hand"]
 
 WORDS = {
     "thumb": ("thumb", "th", "pollex"),

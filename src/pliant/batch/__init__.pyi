@@ -1,0 +1,15 @@
+from pliant.batch.engines import Engine as Engine
+from pliant.batch.engines import LocalEngine as LocalEngine
+from pliant.batch.items import Item as Item
+from pliant.batch.items import make_item as make_item
+from pliant.batch.questions import plan_items as plan_items
+from pliant.batch.ray_engine import RayEngine as RayEngine
+from pliant.batch.running import BatchResult as BatchResult
+from pliant.batch.running import Progress as Progress
+from pliant.batch.running import run_batch as run_batch
+from pliant.batch.supervised_worker import Attempt as Attempt
+from pliant.batch.supervised_worker import Limits as Limits
+from pliant.batch.supervised_worker import WorkerError as WorkerError
+from pliant.batch.work import Column as Column
+from pliant.batch.work import Work as Work
+from pliant.batch.work import find_work as find_work

@@ -1,0 +1,92 @@
+"""A trial squeeze from beginning to end: on somebody's own driver, and the fit of what it brought in.   (theory 9)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pliant.calibration.fit import Calibration, SqueezeSamples, fit_squeeze
+from pliant.calibration.squeeze import TrialSqueeze
+from pliant.contact import PreparedObject
+from pliant.control import ControlOptions, Driver, RunLog, RunPhase, attend
+from pliant.errors import OptionError
+from pliant.planner import PlannedGrasp, Task
+from pliant.tactile import TactileProcessor
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationRun:
+    """A calibration and how it came about; ``found`` is None where the squeeze failed, and ``reason`` says why."""
+
+    found: Calibration | None
+    reason: str
+    log: RunLog
+    samples: SqueezeSamples
+
+
+def calibrate_on_driver(
+    driver: Driver,
+    task: Task,
+    grasp: PlannedGrasp,
+    thing: PreparedObject,
+    *,
+    options: ControlOptions | None = None,
+    processor: TactileProcessor | None = None,
+    from_pregrasp: bool = False,
+    slip: bool = True,
+    patience: float = 5.0,
+) -> CalibrationRun:
+    """Squeeze, lift a little and let slip on a driver, and fit what was felt.
+
+    Nothing is commanded unless the robot stands where the plan begins. A driver that raises is told to stop, and so is
+    one that is interrupted from the keyboard; what was felt up to there is not fitted. The driver is not closed.
+
+    Args:
+        task, grasp: with the start values of E and friction.
+        thing: the object's contact model with these values.
+        options: limits, times, gains; the hand is opened at the end whatever they say.
+        processor: calibration of the pads; standard pads if left out.
+        from_pregrasp: the open hand stands at the object already; the approach is left out.
+        slip: whether to lift and let slip; otherwise friction stays unknown.
+        patience: how long the first joint reading may take [s].
+    """
+    squeeze = TrialSqueeze(
+        grasp,
+        task.assembly,
+        processor=processor,
+        options=replace(options or ControlOptions(), release=True),
+        start=RunPhase.CLOSE if from_pregrasp else RunPhase.APPROACH,
+        slip=slip,
+    )
+    q_start = grasp.q_pregrasp if from_pregrasp else grasp.trajectory.q[0]
+    failure = attend(driver, squeeze, q_start, patience)
+    if failure:
+        return CalibrationRun(None, failure, squeeze.log, squeeze.samples)
+    return fit_run(squeeze, squeeze.log, task, grasp, thing)
+
+
+def fit_run(
+    squeeze: TrialSqueeze,
+    log: RunLog,
+    task: Task,
+    grasp: PlannedGrasp,
+    thing: PreparedObject,
+    *,
+    rigid_pads: bool = False,
+) -> CalibrationRun:
+    """What a finished squeeze says; ``rigid_pads``: the hand has none of the soft covers of its description."""
+    contact = grasp.grasp.contacts[0]
+    stiffness = contact.stiffness[2, 2] if contact.stiffness.ndim == 2 else contact.stiffness[2]
+    try:
+        found = fit_squeeze(
+            squeeze.samples,
+            task.assembly,
+            task.body,
+            task.T_world_object,
+            thing,
+            planned_force=grasp.grasp.largest_force,
+            planned_stiffness=float(stiffness),
+            rigid_pads=rigid_pads,
+        )
+    except OptionError as bad:
+        return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
+    return CalibrationRun(found, log.reason, log, squeeze.samples)

@@ -1,0 +1,10 @@
+from pliant.collision.clearance import Clearance as Clearance
+from pliant.collision.clearance import Obstacle as Obstacle
+from pliant.collision.clearance import PathClearance as PathClearance
+from pliant.collision.shapes import box as box
+from pliant.collision.shapes import convex_hull as convex_hull
+from pliant.collision.shapes import cylinder as cylinder
+from pliant.collision.shapes import sphere as sphere
+from pliant.collision.shapes import triangles as triangles
+from pliant.collision.sweep import TOUCHING as TOUCHING
+from pliant.collision.sweep import sweeps_clear as sweeps_clear

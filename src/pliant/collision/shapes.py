@@ -1,0 +1,78 @@
+"""Coal geometries of link shapes, meshes and simple solids."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import coal
+import numpy as np
+
+from pliant.arrays import Floats, Ints
+from pliant.errors import MeshError
+from pliant.objects import Mesh, read_mesh
+from pliant.robot import LinkShape
+
+
+def box(x: float, y: float, z: float) -> Any:
+    """Edges [m]."""
+    return coal.Box(x, y, z)
+
+
+def sphere(radius: float) -> Any:
+    """Centred."""
+    return coal.Sphere(radius)
+
+
+def cylinder(radius: float, length: float) -> Any:
+    """Along z, centred."""
+    return coal.Cylinder(radius, length)
+
+
+def triangles(mesh: Mesh) -> Any:
+    """A surface mesh as it is, concave parts included."""
+    return _surface(np.asarray(mesh.vertices), np.asarray(mesh.faces))
+
+
+def convex_hull(vertices: Floats, *, name: str = "mesh") -> Any:
+    """The convex hull of points."""
+    import trimesh  # takes a second to load, and only meshes need it
+
+    try:
+        hull = trimesh.convex.convex_hull(np.asarray(vertices))
+    except Exception as bad:
+        raise MeshError(name, f"has no convex hull: {bad}") from None
+    model = _surface(np.asarray(hull.vertices), np.asarray(hull.faces))
+    model.buildConvexHull(True, "Qt")
+    return model.convex
+
+
+def link_geometry(shape: LinkShape) -> Any:
+    """The Coal geometry of a collision shape; of a mesh, its convex hull."""
+    if shape.kind == "box":
+        return box(*shape.size)
+    if shape.kind == "cylinder":
+        return cylinder(*shape.size)
+    if shape.kind == "sphere":
+        return sphere(*shape.size)
+    assert shape.path is not None
+    return _mesh_hull(shape.path, tuple(shape.size))
+
+
+@lru_cache(maxsize=256)
+def _mesh_hull(path: Path, scale: tuple[float, ...]) -> Any:
+    return convex_hull(np.asarray(read_mesh(path).vertices) * np.array(scale), name=str(path))
+
+
+def _surface(vertices: Floats, faces: Ints) -> Any:
+    points, corners = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    for vertex in vertices:
+        points.append(np.asarray(vertex, dtype=np.float64))
+    for a, b, c in faces.tolist():
+        corners.append(coal.Triangle(a, b, c))
+    model = coal.BVHModelOBBRSS()
+    model.beginModel(len(corners), len(points))
+    model.addSubModel(points, corners)
+    model.endModel()
+    return model

@@ -1,0 +1,65 @@
+"""Whether a joint path is free everywhere, not only where one looks.
+
+No point of the robot moves further than sum_i r_i |dq_i|, r_i: the longest lever that joint i can have. So where the
+nearest things are d apart, the joints may go on until that sum reaches d before they need to be looked at again.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from pliant.arrays import Floats
+from pliant.collision.clearance import Clearance
+from pliant.robot import Robot, link_mesh
+
+FAR = 0.06
+"""Nothing further apart than this is measured [m]."""
+TOUCHING = 2e-4
+"""What is nearer than this collides [m]."""
+
+
+@lru_cache(maxsize=8)
+def longest_levers(robot: Robot) -> Floats:
+    """How far a point of the robot can move at most for a unit of each independent joint [m/rad, m/m]."""
+    model = robot.model
+    size = np.zeros(model.njoints)  # furthest point of what hangs on a joint itself, from the joint
+    for link in robot.urdf.links:
+        mesh = link_mesh(link, "collision")
+        if mesh is None:
+            continue
+        frame = model.frames[robot.frame_id(link.name)]
+        points = np.asarray(mesh.vertices) @ frame.placement.rotation.T + frame.placement.translation
+        size[frame.parentJoint] = max(size[frame.parentJoint], float(np.linalg.norm(points, axis=1).max()))
+    slides = np.array([joint.shortname().startswith("JointModelP") for joint in model.joints])
+    travel = np.zeros(model.njoints)
+    for j in range(1, model.njoints):
+        if slides[j]:
+            i = model.joints[j].idx_q
+            ends = np.abs([model.lowerPositionLimit[i], model.upperPositionLimit[i]])
+            travel[j] = float(np.max(ends)) if np.isfinite(ends).all() else 0.0
+    reach = size.copy()
+    for j in range(model.njoints - 1, 0, -1):  # children come after their parents
+        above = model.parents[j]
+        offset = float(np.linalg.norm(model.jointPlacements[j].translation)) + travel[j]
+        reach[above] = max(reach[above], offset + reach[j])
+    levers = np.where(slides, 1.0, reach)[1:]
+    return np.asarray(np.abs(robot.fold).T @ levers)
+
+
+def sweeps_clear(path: Floats, world: Clearance) -> bool:
+    """Whether nothing touches anywhere on the straight segments between the points of a joint path."""
+    levers = longest_levers(world.robot)
+    for a, b in pairwise(path):
+        most = float(levers @ np.abs(b - a))
+        done = 0.0
+        while True:
+            apart = world.nearest(a + done * (b - a), within=FAR).distance
+            if apart <= TOUCHING:
+                return False
+            done += min(apart, FAR) / max(most, 1e-12)
+            if done >= 1.0:
+                break
+    return world.nearest(path[-1], within=FAR).distance > TOUCHING

@@ -1,0 +1,13 @@
+from pliant.elastic.cache import cache_folder as cache_folder
+from pliant.elastic.cache import load_arrays as load_arrays
+from pliant.elastic.cache import store_arrays as store_arrays
+from pliant.elastic.cache import trim_files as trim_files
+from pliant.elastic.compliance import Compliance as Compliance
+from pliant.elastic.compliance import prepare_compliance as prepare_compliance
+from pliant.elastic.shell import gas_stiffness as gas_stiffness
+from pliant.elastic.shell import prepare_shell as prepare_shell
+from pliant.elastic.shell import with_contents as with_contents
+from pliant.elastic.tetrahedra.fill import fill_points as fill_points
+from pliant.elastic.tetrahedra.fill import lattice as lattice
+from pliant.elastic.tetrahedra.spread import sharp_edges as sharp_edges
+from pliant.elastic.tetrahedra.spread import spread as spread

@@ -1,0 +1,252 @@
+"""The tracking servo: V = Udot + K e, turned into joint speeds, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from pliant.arrays import Bools, Floats
+from pliant.collision import Clearance
+from pliant.errors import OptionError, Problem
+from pliant.motion.frame_task import FrameTask
+from pliant.motion.jacobian import StackedJacobian
+from pliant.motion.limits import JointLimits
+from pliant.motion.path import Hold, Path
+from pliant.motion.solvers import make_solver
+from pliant.motion.solvers.problem import CoordinateSolver, VelocityAnswer, VelocityProblem
+from pliant.robot import Robot
+
+
+@dataclass(frozen=True)
+class Gains:
+    """K: how much of an error is removed a second, for positions and rotations [1/s]; and whether Udot is added.
+
+    Pure feedback (``feed_forward`` False) follows a moving setpoint at a distance v / K.
+    """
+
+    linear: float = 20.0
+    angular: float = 20.0
+    feed_forward: bool = True
+
+    def checked(self, dt: float) -> Gains:
+        """These gains, if the loop is stable with them at steps of ``dt`` [s]."""
+        for name in ("linear", "angular"):
+            K = getattr(self, name)
+            if not (math.isfinite(K) and 0.0 <= K < 2.0 / dt):
+                allowed = f"from 0 to below 2 / dt = {2.0 / dt:g} 1/s, beyond which the loop is unstable"
+                raise OptionError("servo", Problem(f"gains.{name}", f"{K}", allowed))
+        return self
+
+
+class Servo:
+    """Drives frames of a robot along their setpoints: ``qdot = servo.step(q, t)``.   (theory 5.3, 5.5)
+
+    It owns no motion: hand it the joint angles of a model, a simulation or a real arm, and send its speeds there. The
+    pose error closes the loop, so integration errors do not add up.
+
+    Args:
+        robot: the model; the servo brings it to ``q`` in every step.
+        targets: the setpoint of each task: a path, or a pose to hold. The pose is in the world, or in ``relative_to``.
+        dt: time from one step to the next [s].
+        solver: name of a coordinate solver, or one with settings of its own.
+        gains: for all tasks, or one per task in the order of ``targets``.
+        limits: the robot's own by default, with accelerations that reach full speed in 0.2 s.
+        joint_weights: what moving each joint costs where there is a choice; above zero.
+        joints: names of the joints that may move; all by default.
+        clearance: keep-out distances to observe (solver ``qp`` only).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        targets: Mapping[FrameTask, Path | pin.SE3] | Sequence[tuple[FrameTask, Path | pin.SE3]],
+        *,
+        dt: float = 0.002,
+        solver: str | CoordinateSolver = "qp",
+        gains: Gains | Sequence[Gains] = Gains(),  # noqa: B008 - frozen
+        limits: JointLimits | None = None,
+        joint_weights: ArrayLike | None = None,
+        joints: Sequence[str] | None = None,
+        clearance: Clearance | None = None,
+    ) -> None:
+        from pliant.motion import kernels
+
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise OptionError("servo", Problem("dt", f"{dt}", "a finite time above zero"))
+        pairs = list(targets.items() if isinstance(targets, Mapping) else targets)
+        order = sorted(range(len(pairs)), key=lambda i: pairs[i][0].priority)
+        every = [gains] * len(pairs) if isinstance(gains, Gains) else list(gains)
+        if len(every) != len(pairs):
+            raise OptionError("servo", Problem("gains", f"{len(every)} given", f"one, or {len(pairs)}"))
+        self.robot, self.dt = robot, dt
+        self.jacobian = StackedJacobian(robot, [pairs[i][0] for i in order])
+        self.tasks = self.jacobian.arrays.tasks
+        self.solver: CoordinateSolver = make_solver(solver) if isinstance(solver, str) else solver
+        self.clearance = clearance
+        self._refuse_unkept()
+        k, n = len(self.tasks), robot.dof
+        self._gains = np.array([[g.linear, g.angular, g.feed_forward] for g in (every[i].checked(dt) for i in order)])
+        self.problem = VelocityProblem(
+            jacobian=np.zeros((6 * k, n)),
+            wanted=np.zeros(6 * k),
+            row_weights=self.jacobian.arrays.row_weights,
+            joint_weights=_joint_weights(joint_weights, n),
+            free=_free_joints(robot, joints),
+            q=np.zeros(n),
+            qdot=np.zeros(n),
+            limits=limits if limits is not None else JointLimits.of(robot),
+            dt=dt,
+            levels=self.jacobian.arrays.levels,
+        )
+        self.error = np.zeros((k, 6))
+        self.answer: VelocityAnswer | None = None
+        self.setpoints = np.zeros((k, 18))
+        self._moving: list[tuple[int, Path]] = []
+        for row, i in enumerate(order):
+            self._set_target(row, pairs[i][1])
+        self._linearise: Any = kernels.linearise
+
+    def _refuse_unkept(self) -> None:
+        if len(self.jacobian.arrays.levels) > 1 and not self.solver.keeps_priorities:
+            what = f"'{self.solver.name}' cannot serve strict priorities"
+            raise OptionError(
+                "servo", Problem("solver", what, "pinv, exclusion or qp; or weights instead of priorities")
+            )
+        if self.clearance is not None and self.solver.name != "qp":
+            what = f"'{self.solver.name}' cannot keep distances"
+            raise OptionError("servo", Problem("solver", what, "qp"))
+
+    def _set_target(self, row: int, target: Path | pin.SE3) -> None:
+        path = Hold(target, where=f"target of '{self.tasks[row].link}'") if isinstance(target, pin.SE3) else target
+        self._write(row, path, 0.0)
+        self._moving = [(i, other) for i, other in self._moving if i != row]
+        if not isinstance(path, Hold):
+            self._moving.append((row, path))
+
+    def retarget(self, task: FrameTask, target: Path | pin.SE3) -> None:
+        """Give a task another setpoint while running."""
+        if task not in self.tasks:
+            raise OptionError(
+                "servo", Problem("task", f"no task of link '{task.link}' like this one", "one of servo.tasks")
+            )
+        self._set_target(self.tasks.index(task), target)
+
+    def _write(self, row: int, path: Path, t: float) -> None:
+        T, twist = path.at(t)
+        setpoint = self.setpoints[row]
+        setpoint[:9] = T.rotation.ravel()
+        setpoint[9:12] = T.translation
+        setpoint[12:] = twist
+
+    def reset(self, qdot: Floats | None = None) -> None:
+        """Forget the speed of the last step (at rest), or say what it was."""
+        self.problem.qdot[:] = 0.0 if qdot is None else qdot
+
+    def step(self, q: Floats, t: float, *, carried: Floats | None = None) -> Floats:
+        """Joint speeds for the step from ``t`` to ``t + dt``.
+
+        Args:
+            q: where the joints are now.
+            carried: speeds of joints that somebody else moves; their effect on the frames is made up for.
+        """
+        problem = self.problem
+        self.observe(q, t)
+        if carried is not None:
+            problem.wanted -= problem.jacobian @ carried
+        if self.clearance is not None:
+            problem.barrier = self.clearance.barrier(q)
+        self.answer = self.solver.solve(problem)
+        problem.qdot[:] = self.answer.qdot
+        return self.answer.qdot
+
+    def observe(self, q: Floats, t: float) -> None:
+        """Jacobian, command and pose errors at ``q``, without moving."""
+        problem, a, stack = self.problem, self.jacobian.arrays, self.jacobian
+        self.robot.update(q)
+        problem.q = q
+        for row, path in self._moving:
+            self._write(row, path, t)
+        bad = self._linearise(
+            stack.joints,
+            stack.frames,
+            a.numbers,
+            a.placements,
+            a.support,
+            a.column,
+            self.setpoints,
+            self._gains,
+            problem.jacobian,
+            problem.wanted,
+            self.error,
+        )
+        if bad >= 0:
+            self._refuse_nan(bad, q, t)
+
+    def _refuse_nan(self, row: int, q: Floats, t: float) -> None:
+        self.robot.q(q)  # raises where a joint value is to blame
+        where = f"target of '{self.tasks[row].link}' at t = {t:g} s"
+        raise OptionError("servo", Problem(where, "is not a finite pose and twist", "finite numbers"))
+
+    def errors(self) -> tuple[Floats, Floats]:
+        """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left
+        out.
+        """
+        counted = self.error * (self.jacobian.arrays.row_weights.reshape(-1, 6) != 0.0)
+        return np.linalg.norm(counted[:, :3], axis=1), np.linalg.norm(counted[:, 3:], axis=1)
+
+
+class SplitServo:
+    """A chain split at a link: the joints before it serve its setpoint, those after it theirs.   (theory 5.5; [C, 10])
+
+    The second part sees the first as a moving base, and makes up for its motion.
+
+    Args:
+        at: the link at which the chain is split.
+        before: targets of links up to ``at``.
+        after: targets of links beyond it.
+        options: as for `Servo`, for both parts.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        at: str,
+        *,
+        before: Sequence[tuple[FrameTask, Path | pin.SE3]],
+        after: Sequence[tuple[FrameTask, Path | pin.SE3]],
+        **options: Any,
+    ) -> None:
+        first = robot.joints_moving(at)
+        names = np.array(robot.joint_names)
+        for task, _ in before:
+            if (robot.joints_moving(task.link) & ~first).any():
+                what = f"'{task.link}' is moved by joints beyond '{at}'"
+                raise OptionError("split", Problem("before", what, f"links up to '{at}'"))
+        self.before = Servo(robot, before, joints=names[first].tolist(), **options)
+        self.after = Servo(robot, after, joints=names[~first].tolist(), **options)
+
+    def step(self, q: Floats, t: float) -> Floats:
+        """Joint speeds of both parts together."""
+        first = self.before.step(q, t).copy()
+        return first + self.after.step(q, t, carried=first)
+
+
+def _free_joints(robot: Robot, joints: Sequence[str] | None) -> Bools:
+    if joints is None:
+        return np.ones(robot.dof, dtype=bool)
+    free = np.zeros(robot.dof, dtype=bool)
+    free[[robot.joint_index(name) for name in joints]] = True
+    return free
+
+
+def _joint_weights(weights: ArrayLike | None, n: int) -> Floats:
+    values = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+    if values.shape != (n,) or not np.isfinite(values).all() or (values <= 0.0).any():
+        raise OptionError("servo", Problem("joint_weights", f"{weights!r}", f"{n} finite numbers above zero"))
+    return values

@@ -1,0 +1,1 @@
+"""Triangle meshes: read, check, repair, smooth, cut, write."""

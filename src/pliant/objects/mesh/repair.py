@@ -1,0 +1,255 @@
+"""Safe repair: each step changes nothing that a careful eye would miss, and says in words what it did."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pliant.arrays import Floats, Ints
+from pliant.errors import MeshError, Problem
+from pliant.objects.mesh.intersection import Meeting, self_meetings
+from pliant.objects.mesh.mesh import Mesh
+from pliant.objects.mesh.topology import Hole, edges_of, holes_of, winding_of
+
+MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
+FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
+SMALL_HOLE = 0.1  # a hole is small if its perimeter is below this fraction of the bounding box's diagonal
+HOLE_EDGES = 100  # ... and if it has no more edges than this
+FLAT = 1e-9  # a face lower than this fraction of the diagonal has no area worth the name
+FEW_CROSSINGS = 50  # a scan's blemishes; more of them are a wrong shape, not a blemish
+RELAX = 0.005  # farthest that a vertex may be moved to undo a crossing, as a fraction of the diagonal
+
+
+def join_identical(mesh: Mesh) -> Mesh:
+    """One vertex for each distinct position, bit for bit: an STL file lists every corner of every face anew."""
+    positions, first, inverse = np.unique(mesh.vertices + 0.0, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # keep the order of the file, so that numbers in messages make sense
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return Mesh(positions[order], rank[inverse.reshape(-1)][mesh.faces], mesh.name)
+
+
+def merge_vertices(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Join vertices that lie on the same spot (within ``MERGE`` of the diagonal)."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    joined = join_identical(mesh)
+    n = len(joined.vertices)
+    tree, reach = cKDTree(joined.vertices), MERGE * mesh.diagonal
+    # Counted first: of vertices that all lie on one spot the pairs would fill the memory.
+    if n > FEW and (near := int(tree.count_neighbors(tree, reach)) // n - 1) > CROWD:  # itself is no other
+        what = f"a vertex has {near} others within {reach:.2g} m of it, on average"
+        raise MeshError(
+            mesh.name or "mesh", Problem("vertices", what, "look for one that lies far from all the others")
+        )
+    pairs = tree.query_pairs(reach, output_type="ndarray")
+    if len(pairs):
+        graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+        group = connected_components(graph, directed=False)[1]
+        _, first, rank = np.unique(group, return_index=True, return_inverse=True)
+        joined = Mesh(joined.vertices[first], rank.reshape(-1)[joined.faces], mesh.name)
+    gone = len(mesh.vertices) - len(joined.vertices)
+    if not gone:
+        return mesh, []
+    return joined, [f"merged {_count(gone, 'duplicate vertex', 'duplicate vertices')} ({len(joined.vertices)} left)"]
+
+
+def drop_unused(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Remove vertices that no face uses."""
+    used = np.zeros(len(mesh.vertices), dtype=bool)
+    used[mesh.faces] = True
+    if used.all():
+        return mesh, []
+    rank = np.cumsum(used) - 1
+    gone = int((~used).sum())
+    said = [f"removed {_count(gone, 'vertex', 'vertices')} that no face uses"]
+    return Mesh(mesh.vertices[used], rank[mesh.faces], mesh.name), said
+
+
+def drop_worthless_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Remove faces that name a vertex twice, and second copies of faces."""
+    said = []
+    f = mesh.faces
+    repeated = (f[:, 0] == f[:, 1]) | (f[:, 1] == f[:, 2]) | (f[:, 2] == f[:, 0])
+    if repeated.any():
+        said.append(
+            f"removed {_count(int(repeated.sum()), 'degenerate face', 'degenerate faces')} "
+            f"(first: face {np.flatnonzero(repeated)[0]})"
+        )
+        f = f[~repeated]
+    _, first, group, count = np.unique(
+        np.sort(f, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    if (count > 1).any():
+        # Copies facing both ways are a double-sided export (keep one of each) or a flap of no thickness (keep none):
+        # take what leaves fewer bad edges.
+        keep_one = f[np.sort(first)]
+        keep_odd = f[np.sort(first[count % 2 == 1])]
+        f_new = keep_one if _bad_edges(keep_one) <= _bad_edges(keep_odd) else keep_odd
+        place = mesh.vertices[f[group.reshape(-1) == np.flatnonzero(count > 1)[0]][0]].mean(axis=0)
+        said.append(
+            f"removed {_count(len(f) - len(f_new), 'repeated face', 'repeated faces')} (first near {at(place)})"
+        )
+        f = f_new
+    return (Mesh(mesh.vertices, f, mesh.name), said) if said else (mesh, said)
+
+
+def unify_winding(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Turn over the faces that disagree with the majority of their shell."""
+    winding = winding_of(mesh.faces, edges_of(mesh.faces))
+    if not winding.flip.any():
+        return mesh, []
+    f = np.where(winding.flip[:, None], mesh.faces[:, ::-1], mesh.faces)
+    number = int(winding.flip.sum())
+    first = int(np.flatnonzero(winding.flip)[0])
+    said = (
+        f"turned over {_count(number, 'face', 'faces')} wound against the rest (first: face {first}, "
+        f"near {at(mesh.face_centres[first])})"
+    )
+    return Mesh(mesh.vertices, f, mesh.name), [said]
+
+
+def is_small(mesh: Mesh, hole: Hole) -> bool:
+    """Whether a hole may be filled without being asked: a simple ring, short, of few edges."""
+    return hole.simple and hole.edges <= HOLE_EDGES and perimeter(mesh, hole) < SMALL_HOLE * mesh.diagonal
+
+
+def perimeter(mesh: Mesh, hole: Hole) -> float:
+    """Length of a hole's rim [m]; for a rim that is no simple ring, that of its bounding box's three edges."""
+    ring = mesh.vertices[hole.vertices]
+    if not hole.simple:
+        return float(np.ptp(ring, axis=0).sum())
+    return float(np.linalg.norm(ring - np.roll(ring, 1, axis=0), axis=1).sum())
+
+
+def fill_small_holes(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Close small holes with the triangulation of least area over their own rim; no vertex is added or moved."""
+    said, added = [], []
+    for hole in holes_of(mesh.faces, edges_of(mesh.faces)):
+        if not is_small(mesh, hole):
+            continue
+        ring = mesh.vertices[hole.vertices]
+        added.append(hole.vertices[_least_area(ring)])
+        said.append(
+            f"filled a hole of {hole.edges} edges, {1e3 * perimeter(mesh, hole):.3g} mm around, "
+            f"at {at(ring.mean(axis=0))}"
+        )
+    if not said:
+        return mesh, said
+    if len(said) > 4:
+        said = [*said[:3], f"... and {len(said) - 3} more small holes filled"]
+    return Mesh(mesh.vertices, np.concatenate([mesh.faces, *added]), mesh.name), said
+
+
+def flip_flat_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
+    """Give faces whose corners lie on one line an area, by flipping the diagonal they share with their neighbour.
+
+    The shape does not change: the middle corner lies on the long edge already.
+    """
+    tol = FLAT * mesh.diagonal
+    sides = np.linalg.norm(mesh.corners - np.roll(mesh.corners, -1, axis=1), axis=2)
+    height = np.divide(2 * mesh.face_areas, sides.max(axis=1), out=np.zeros(len(sides)), where=sides.max(axis=1) > 0)
+    flat = np.flatnonzero(height < tol)
+    if not len(flat):
+        return mesh, []
+    faces = mesh.faces.copy()
+    edges = edges_of(faces)
+    opposite: dict[int, list[int]] = {}
+    for half, edge in enumerate(edges.of_half_edge.tolist()):
+        opposite.setdefault(edge, []).append(half)
+    touched: set[int] = set()
+    flipped = 0
+    present = {tuple(ends) for ends in edges.ends.tolist()}
+    for f in flat.tolist():
+        k = int(np.argmax(sides[f]))
+        pair = [half for half in opposite[int(edges.of_half_edge[3 * f + k])] if half // 3 != f]
+        if len(pair) != 1 or f in touched or pair[0] // 3 in touched:
+            continue
+        g, j = divmod(pair[0], 3)
+        a, c, b = faces[f, k], faces[f, (k + 1) % 3], faces[f, (k + 2) % 3]
+        d = faces[g, (j + 2) % 3]
+        if (min(b, d), max(b, d)) in present or faces[g, j] != c:
+            continue
+        faces[f], faces[g] = (a, d, b), (d, c, b)
+        touched |= {f, g}
+        flipped += 1
+    if not flipped:
+        return mesh, []
+    said = f"flipped an edge of {_count(flipped, 'face', 'faces')} without area (first: face {flat[0]})"
+    return Mesh(mesh.vertices, faces, mesh.name), [said]
+
+
+def relax_crossings(mesh: Mesh, meetings: list[Meeting]) -> tuple[Mesh, list[Meeting], list[str]]:
+    """Undo the few small folds a scan may have, by moving their vertices towards the mean of their neighbours.
+
+    Nothing is done if there are many of them or if a vertex would have to move far: then the shape itself is wrong.
+    Returns the mesh, the meetings that remain, and what was done.
+    """
+    if not meetings or len(meetings) > FEW_CROSSINGS:
+        return mesh, meetings, []
+    edges = edges_of(mesh.faces)
+    n = len(mesh.vertices)
+    degree = np.bincount(edges.ends.reshape(-1), minlength=n)
+    moved = np.zeros(n, dtype=bool)
+    current, left = mesh, meetings
+    for _ in range(10):
+        active = np.unique(mesh.faces[[face for meeting in left for face in meeting.faces]])
+        moved[active] = True
+        v = current.vertices.copy()
+        total = np.zeros_like(v)
+        np.add.at(total, edges.ends[:, 0], v[edges.ends[:, 1]])
+        np.add.at(total, edges.ends[:, 1], v[edges.ends[:, 0]])
+        v[active] = 0.5 * v[active] + 0.5 * total[active] / degree[active, None]
+        step = float(np.linalg.norm(v - mesh.vertices, axis=1).max())
+        if step > RELAX * mesh.diagonal:
+            break
+        current = Mesh(v, mesh.faces, mesh.name)
+        left = self_meetings(current, edges, near=np.asarray(moved[mesh.faces].any(axis=1)))
+        if not left:
+            said = (
+                f"smoothed {_count(int(moved.sum()), 'vertex', 'vertices')} by at most {1e3 * step:.2g} mm where the "
+                f"surface crossed itself (near {at(meetings[0].place)})"
+            )
+            return current, left, [said]
+    return mesh, meetings, []
+
+
+def at(place: Floats) -> str:
+    """A position for a message."""
+    return "(" + ", ".join(f"{x:.4g}" for x in place) + ") m"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _bad_edges(faces: Ints) -> int:
+    return int((edges_of(faces).count != 2).sum())
+
+
+def _least_area(ring: Floats) -> Ints:
+    """Triangles over a closed ring of points with the least total area.
+
+    Dynamic programming over all triangulations (Klincsek 1980; Barequet and Sharir 1995): best[i, j] is the least area
+    over the part of the ring from i to j.
+    """
+    n = len(ring)
+    best = np.zeros((n, n))
+    split = np.zeros((n, n), dtype=np.int64)
+    for gap in range(2, n):
+        for i in range(n - gap):
+            j = i + gap
+            between = np.arange(i + 1, j)
+            area = 0.5 * np.linalg.norm(np.cross(ring[between] - ring[i], ring[j] - ring[i]), axis=1)
+            cost = best[i, between] + best[between, j] + area
+            split[i, j] = between[np.argmin(cost)]
+            best[i, j] = cost.min()
+    triangles, todo = [], [(0, n - 1)]
+    while todo:
+        i, j = todo.pop()
+        if j - i >= 2:
+            k = int(split[i, j])
+            triangles.append((i, k, j))
+            todo += [(i, k), (k, j)]
+    return np.array(triangles, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Shapes made from parameters, with exact volumes."""

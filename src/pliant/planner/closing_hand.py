@@ -1,0 +1,308 @@
+"""A hand as the planner uses it: link surfaces prepared for contact, fingers that close each along its own parameter.
+
+Nothing here depends on the object's place: link poses are computed in the palm's frame and moved to the hypothesis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numba import njit
+from numpy.typing import NDArray
+
+from pliant.arrays import Floats, Ints
+from pliant.contact import MeshSurface, PadSurface, PreparedObject, field_value
+from pliant.errors import OptionError
+from pliant.objects import Mesh
+from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, TactileArray, Urdf, cell_layout, link_mesh, pad_mesh
+
+SAMPLES = 250
+"""Points on a link's surface for the quick bound of its distance."""
+
+
+@dataclass(frozen=True, eq=False)
+class HandLink:
+    """One link of the hand with its surface.
+
+    Args:
+        name: the link.
+        finger: the finger it belongs to; empty for the palm and other links that do not close.
+        surface: prepared for contact.
+        pad: what the description says of its pad; None if it has none (it may touch, but should not).
+        points: surface points for a quick bound, in the link's frame [m].
+        cover: no place of the surface is further than this from one of them [m].
+        reach: largest distance of its surface from its own origin [m].
+        cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
+        cell: diagonal of a cell [m].
+    """
+
+    name: str
+    finger: str
+    surface: PadSurface
+    pad: Pad | None
+    points: Floats
+    cover: float
+    reach: float
+    cells: Floats
+    cell: float
+
+    def feels(self, p_link: Floats, around: float) -> bool:
+        """Whether tactile cells lie all around a point of its surface, so far away at least [m].
+
+        A link without tactile arrays feels nothing anywhere; nobody expects it to, so that counts as True.
+        """
+        if not len(self.cells):
+            return True
+        away = self.cells - p_link
+        square = (away**2).sum(axis=1)
+        if float(square.min()) > self.cell**2:
+            return False
+        # directions to the cells beyond that distance leave no gap of more than half a turn, seen along the surface
+        near = away[np.argsort(square)[:9]]
+        _, _, axes = np.linalg.svd(near - near.mean(axis=0), full_matrices=False)
+        flat = away[square > around**2] @ axes[:2].T
+        angles = np.sort(np.arctan2(flat[:, 1], flat[:, 0]))
+        if len(angles) < 3:
+            return False
+        return bool(np.diff(np.append(angles, angles[0] + 2.0 * np.pi)).max() < 0.9 * np.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosingGroup:
+    """Fingers that move together because they share a joint; usually one finger.
+
+    Args:
+        fingers: their names.
+        links: positions of their links in ``GraspingHand.links``.
+        joints: positions of the joints that close them.
+        travel: closed minus open value of each joint [rad, m].
+        speed: bound on how fast any point of these fingers moves per unit of closing [m].
+    """
+
+    fingers: tuple[str, ...]
+    links: tuple[int, ...]
+    joints: Ints
+    travel: Floats
+    speed: float
+
+
+class GraspingHand:
+    """The hand of an assembly with everything that closing and contact need, made once."""
+
+    def __init__(self, assembly: Assembly, *, friction: float = 0.0) -> None:
+        if assembly.hand is None:
+            raise OptionError(assembly.name, "has no hand; a grasp needs one")
+        self.assembly = assembly
+        self.description = assembly.hand
+        self.robot = assembly.robot
+        self.links = self._links(friction)
+        self.palm = next((i for i, link in enumerate(self.links) if link.name == self.description.palm.link), -1)
+        self._frames = [self.robot.frame_id(link.name) for link in self.links]
+        self._palm_frame = self.robot.frame_id(PALM_FRAME)
+        self._points = np.concatenate([link.points for link in self.links])
+        self._ends = np.concatenate([[0], np.cumsum([len(link.points) for link in self.links])])
+        self._cover = np.array([link.cover for link in self.links])
+
+    def _links(self, friction: float) -> tuple[HandLink, ...]:
+        pads = {pad.link: pad for finger in self.description.fingers for pad in finger.pads}
+        owners = {link: finger.name for finger in self.description.fingers for link in finger.links}
+        below = _descendants(self.robot.urdf, self.description.mount)
+        arrays: dict[str, list[TactileArray]] = {}
+        for array in self.description.tactile:
+            arrays.setdefault(array.link, []).append(array)
+        links = []
+        for link in self.robot.urdf.links:
+            if link.name not in below:
+                continue
+            pad = pads.get(link.name)
+            mesh: Mesh | None
+            if pad is not None:
+                sound = pad_mesh(self.robot.urdf, pad)
+                mesh = sound.mesh
+                surface = PadSurface.of(
+                    mesh,
+                    name=link.name,
+                    young=pad.young if pad.young is not None else np.inf,
+                    poisson=pad.poisson,
+                    pad_faces=sound.faces,
+                    friction=friction,
+                )
+            else:
+                mesh = link_mesh(link, "collision")
+                if mesh is None:
+                    continue
+                surface = PadSurface(link.name, MeshSurface.of(mesh), friction=friction)
+            points, cover = _even_points(mesh, SAMPLES)
+            reach = float(np.linalg.norm(mesh.vertices, axis=1).max())
+            layouts = [cell_layout(array) for array in arrays.get(link.name, [])]
+            cells = np.concatenate([np.zeros((0, 3)), *(layout.centres[layout.exists] for layout in layouts)])
+            size = max((float(np.hypot(*array.cell)) for array in arrays.get(link.name, [])), default=0.0)
+            owner = owners.get(link.name, "")
+            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size))
+        return tuple(links)
+
+    def preshape(self, name: str) -> Preshape:
+        """A preshape of the hand by its name."""
+        return next(preshape for preshape in self.description.preshapes if preshape.name == name)
+
+    def q_open(self, preshape: Preshape) -> Floats:
+        """Joints with the hand open in a preshape, the arm neutral."""
+        return self.assembly.preshaped(self.robot.neutral, preshape, 0.0)
+
+    def groups(self, preshape: Preshape, fingers: tuple[str, ...]) -> tuple[ClosingGroup, ...]:
+        """The chosen fingers, put together where they share a closing joint."""
+        moving = [name for name, start in preshape.open.items() if preshape.closed[name] != start]
+        joints_of: dict[str, set[int]] = {}
+        for finger in self.description.fingers:
+            if finger.name in fingers:
+                carried = self.robot.joints_moving(finger.links[-1])
+                joints_of[finger.name] = {i for name in moving if carried[i := self.robot.joint_index(name)]}
+        groups: list[tuple[list[str], set[int]]] = []
+        for name, joints in joints_of.items():
+            merged = ([name], set(joints))
+            for group in [group for group in groups if group[1] & joints]:
+                merged = (group[0] + merged[0], group[1] | merged[1])
+                groups.remove(group)
+            groups.append(merged)
+        return tuple(self._group(preshape, names, sorted(joints)) for names, joints in groups)
+
+    def _group(self, preshape: Preshape, fingers: list[str], joints: list[int]) -> ClosingGroup:
+        names = [self.robot.joint_names[i] for i in joints]
+        travel = np.array([preshape.closed[name] - preshape.open[name] for name in names])
+        kinds = {joint.name: joint.kind for joint in self.robot.urdf.joints}
+        speed = 0.0
+        for name, change in zip(names, travel, strict=True):
+            lever = 1.0 if kinds[name] == "prismatic" else self._lever(name)
+            speed += abs(float(change)) * lever
+        links = tuple(i for i, link in enumerate(self.links) if link.finger in fingers)
+        return ClosingGroup(tuple(sorted(fingers)), links, np.array(joints, dtype=np.int64), travel, speed)
+
+    def _lever(self, joint: str) -> float:
+        """Largest distance of any surface behind a joint (or its followers) from the axis, whatever the angles [m]."""
+        reach = {link.name: link.reach for link in self.links}
+        lever = 0.0
+        for j in self.robot.urdf.joints:
+            if j.name == joint or (j.mimic is not None and j.mimic.joint == joint):
+                factor = 1.0 if j.mimic is None else abs(j.mimic.multiplier)
+                lever += factor * _stretched(self.robot.urdf, j.child, reach)
+        return lever
+
+    def with_closing(self, q: Floats, group: ClosingGroup, start: Floats, closed: float) -> Floats:
+        """``q`` with a group's joints at ``start + closed * travel``, within their limits."""
+        result = q.copy()
+        result[group.joints] = start[group.joints] + closed * group.travel
+        return np.clip(result, self.robot.lower, self.robot.upper)
+
+    def poses(self, q: Floats, T_any_palm: pin.SE3) -> list[pin.SE3]:
+        """Poses of every entry of ``links`` when the palm frame stands at ``T_any_palm``."""
+        pin.framesForwardKinematics(self.robot.model, self.robot.data, self.robot.full(q))
+        placements = self.robot.data.oMf
+        root = T_any_palm * placements[self._palm_frame].inverse()
+        return [root * placements[i] for i in self._frames]
+
+    def bounds(self, thing: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
+        """Lower bounds of the distances between some links and the object, and hence negative where they may touch [m].
+
+        Quick: points on the links in the object's distance field. A value below minus twice the cover is an overlap.
+        """
+        surface = thing.surface
+        assert isinstance(surface, MeshSurface)
+        field = surface.field
+        rotations = np.array([Ts_object_link[i].rotation for i in which])
+        offsets = np.array([Ts_object_link[i].translation for i in which])
+        chosen = np.array(which, dtype=np.int64)
+        least = _least(self._points, self._ends, chosen, rotations, offsets, field.values, field.corner, field.step)
+        return np.asarray(least - self._cover[chosen] - 0.25 * field.step)
+
+    def deepest_point(self, thing: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
+        """Smallest signed distance of the sample points of some links: negative means they overlap for certain [m]."""
+        assert isinstance(thing.surface, MeshSurface)
+        chosen = np.array(which, dtype=np.int64)
+        bounds = self.bounds(thing, Ts_object_link, which)
+        return np.asarray(bounds + self._cover[chosen] + 0.25 * thing.surface.field.step)
+
+
+@njit(cache=True)
+def _least(
+    points: Floats,
+    ends: Ints,
+    chosen: Ints,
+    rotations: Floats,
+    offsets: Floats,
+    values: NDArray[np.float32],
+    corner: Floats,
+    step: float,
+) -> Floats:
+    """Smallest field value over the points of every chosen link."""
+    out = np.full(len(chosen), np.inf)
+    for k in range(len(chosen)):
+        R, t = rotations[k], offsets[k]
+        for i in range(ends[chosen[k]], ends[chosen[k] + 1]):
+            p = points[i]
+            x = R[0, 0] * p[0] + R[0, 1] * p[1] + R[0, 2] * p[2] + t[0]
+            y = R[1, 0] * p[0] + R[1, 1] * p[1] + R[1, 2] * p[2] + t[1]
+            z = R[2, 0] * p[0] + R[2, 1] * p[1] + R[2, 2] * p[2] + t[2]
+            d = field_value(x, y, z, values, corner, step)
+            if d < out[k]:
+                out[k] = d
+    return out
+
+
+def _even_points(mesh: Mesh, count: int) -> tuple[Floats, float]:
+    """About ``count`` points spread evenly over a surface, always the same, and how far any place is from the nearest.
+
+    Farthest-point choice from a dense sample of the triangles.
+    """
+    v, f = mesh.vertices, mesh.faces
+    n = 1
+    while len(f) * (n + 1) * (n + 2) // 2 < 12 * count:
+        n += 1
+    i, j = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    keep = i + j <= n
+    bary = np.column_stack([n - i[keep] - j[keep], i[keep], j[keep]]) / n
+    dense = np.einsum("ka,fax->fkx", bary, v[f]).reshape(-1, 3)
+    longest = float(np.linalg.norm(v[f] - v[np.roll(f, 1, axis=1)], axis=2).max())
+    chosen, radius = _farthest(np.ascontiguousarray(dense), min(count, len(dense)))
+    # a place inside a small triangle is no further from its nearest corner than two thirds of its longest height
+    return dense[chosen], radius + 0.58 * longest / n
+
+
+@njit(cache=True)
+def _farthest(points: Floats, count: int) -> tuple[Ints, float]:
+    chosen = np.zeros(count, dtype=np.int64)
+    distance = np.full(len(points), np.inf)
+    at = 0
+    for k in range(count):
+        chosen[k] = at
+        for i in range(len(points)):
+            d = 0.0
+            for axis in range(3):
+                d += (points[i, axis] - points[at, axis]) ** 2
+            distance[i] = min(distance[i], d)
+        at = int(np.argmax(distance))
+    return chosen, float(np.sqrt(distance[at]))
+
+
+def _descendants(urdf: Urdf, root: str) -> set[str]:
+    children: dict[str, list[str]] = {}
+    for joint in urdf.joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    found, queue = {root}, [root]
+    while queue:
+        for child in children.get(queue.pop(), ()):
+            found.add(child)
+            queue.append(child)
+    return found
+
+
+def _stretched(urdf: Urdf, link: str, reach: dict[str, float]) -> float:
+    """Largest distance that any surface point behind ``link`` can have from the link's origin [m]."""
+    best = reach.get(link, 0.0)
+    for joint in urdf.joints:
+        if joint.parent == link:
+            offset = float(np.linalg.norm(joint.T_parent_joint.translation))
+            travel = max(abs(joint.lower), abs(joint.upper)) if joint.kind == "prismatic" else 0.0
+            best = max(best, offset + travel + _stretched(urdf, joint.child, reach))
+    return best

@@ -1,0 +1,177 @@
+"""What all hypotheses of a task share: prepared object, hand, collision checks, inverse kinematics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from pliant.arrays import Floats
+from pliant.collision import Clearance, Obstacle, convex_hull, triangles
+from pliant.contact import PreparedObject
+from pliant.errors import OptionError, Problem
+from pliant.motion import InverseKinematics, JointLimits
+from pliant.objects import Body, Mesh, mesh_volume
+from pliant.planner.closing_hand import GraspingHand
+from pliant.planner.pressing import Holder
+from pliant.planner.task import Task
+from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm
+
+KEEP_OUT = 0.002
+"""What links keep away from the scene and from each other [m]."""
+
+
+def prepare_body(body: Body, progress: Callable[[str, float], None] | None = None) -> PreparedObject:
+    """The object ready to be touched; found in the cache after the first time."""
+    material = body.material
+    wall = body.liquid.wall if body.liquid is not None else None
+    return PreparedObject.of(
+        body.mesh,
+        young=material.young,
+        poisson=material.poisson,
+        wall=wall,
+        contents=body.liquid if wall is not None else None,
+        progress=progress,
+    )
+
+
+def with_arm(task: Task) -> Task:
+    """The task itself, or with six free joints in place of the arm that a hand alone lacks."""
+    assembly = task.assembly
+    if assembly.hand is None:
+        raise OptionError("robot", "has no hand; a grasp needs one")
+    if assembly.arm is not None:
+        return task
+    whole = assemble(floating_arm(), Hand(assembly.hand, assembly.robot))
+    q = whole.q_home
+    q[whole.hand_joints] = task.q_start
+    # above the object, so that the way to it is free
+    above = task.T_world_object.translation + np.array([0.0, 0.0, 0.3 + assembly.hand.palm.length])
+    q[whole.arm_joints[:3]] = above
+    return replace(task, assembly=whole, q_start=q)
+
+
+class Setting:
+    """A task with everything that is made once for all of its hypotheses.
+
+    Args:
+        task: with an arm (``with_arm``).
+        thing: the prepared object; prepared here if left out.
+    """
+
+    def __init__(self, task: Task, thing: PreparedObject | None = None) -> None:
+        self.task = task
+        self.assembly: Assembly = task.assembly
+        self.robot: Robot = task.assembly.robot
+        self.body = task.body
+        self.thing = thing if thing is not None else prepare_body(task.body)
+        self.hand = GraspingHand(task.assembly, friction=task.body.material.friction)
+        self.holder = Holder(self.thing, task.body, self.hand, margin=task.options.margin)
+        self.ik = InverseKinematics(self.robot, PALM_FRAME)
+        self.limits = JointLimits.of(
+            self.robot, acceleration=self.assembly.acceleration_limits, speed=task.options.speed
+        )
+        self.obstacles = tuple(
+            Obstacle(f"scene {i}" if not mesh.name else f"{mesh.name} {i}", _solid(mesh), pin.SE3.Identity())
+            for i, mesh in enumerate(task.scene)
+        )
+        pairs = _self_pairs(self.assembly, task.q_start)
+        movable = [
+            link.name for link in self.robot.urdf.links if link.collisions and self.robot.joints_moving(link.name).any()
+        ]
+        self.surroundings = Clearance(
+            self.robot, self.obstacles, links=movable, pairs=pairs, distance=0.0, influence=0.05
+        )
+        self.thing_triangles = triangles(_lighter(task.body.mesh))
+        self._movable, self._pairs = movable, pairs
+        of_hand = {link.name for link in self.hand.links}
+        self.arm_beside_object = Clearance(
+            self.robot,
+            (Obstacle("object", self.thing_triangles, task.T_world_object),),
+            links=[name for name in movable if name not in of_hand],
+            distance=0.0,
+            influence=0.05,
+        )
+        in_the_way = self.surroundings.collision(task.q_start)
+        if in_the_way is not None:
+            what = f"at the start {in_the_way[0]} and {in_the_way[1]} collide"
+            raise OptionError(task.name, Problem("robot.start_deg", what, "start elsewhere, or move the scene"))
+
+    def clearance_with_object(self, T_world_object: pin.SE3) -> Clearance:
+        """Everything there is to collide with, the object where it stands included."""
+        thing = Obstacle("object", self.thing_triangles, T_world_object)
+        return Clearance(
+            self.robot,
+            (*self.obstacles, thing),
+            links=self._movable,
+            pairs=self._pairs,
+            distance=0.0,
+            influence=0.05,
+        )
+
+    def q_with_arm(self, q_hand: Floats, q_arm: Floats) -> Floats:
+        """The arm's joints of one vector and the hand's of another."""
+        q = q_hand.copy()
+        q[self.assembly.arm_joints] = q_arm[self.assembly.arm_joints]
+        return q
+
+
+def _lighter(mesh: Mesh, faces: int = 3000) -> Mesh:
+    """A scan with fewer faces for collision checks on the way; they keep a distance that outweighs the difference."""
+    if len(mesh.faces) <= 2 * faces:
+        return mesh
+    from fast_simplification import simplify
+
+    middle = mesh.vertices.mean(axis=0)
+    vertices, corners = simplify(
+        (mesh.vertices - middle).astype(np.float32), mesh.faces.astype(np.int32), target_count=faces, agg=5
+    )
+    return Mesh(vertices.astype(np.float64) + middle, corners, mesh.name)
+
+
+def _solid(mesh: Mesh) -> Any:
+    """A convex obstacle as a solid (so that a link deep inside is seen), any other as its surface."""
+    if len(mesh.faces) <= 20_000:
+        import trimesh
+
+        hull = trimesh.convex.convex_hull(np.asarray(mesh.vertices))
+        if mesh_volume(mesh) > 0.98 * float(hull.volume):
+            return convex_hull(mesh.vertices, name=mesh.name)
+    return triangles(mesh)
+
+
+def _self_pairs(assembly: Assembly, q: Floats) -> list[tuple[str, str]]:
+    """Pairs of links that could collide: not neighbours, and apart at the start.
+
+    Within the hand links two joints apart are left out as well: their hulls overlap where they themselves do not.
+    """
+    robot = assembly.robot
+    links = [link.name for link in robot.urdf.links if link.collisions]
+    parent = {joint.child: (joint.parent, joint.kind) for joint in robot.urdf.joints}
+
+    def body(name: str) -> str:
+        """The link at the root of the rigid body that a link belongs to."""
+        while name in parent and parent[name][1] == "fixed":
+            name = parent[name][0]
+        return name
+
+    def above(name: str) -> str:
+        root = body(name)
+        return body(parent[root][0]) if root in parent else ""
+
+    def of_hand(name: str) -> bool:
+        return bool(robot.joints_moving(name)[assembly.hand_joints].any()) or body(name) == body(PALM_FRAME)
+
+    def near(a: str, b: str) -> bool:
+        if body(a) == body(b) or above(a) == body(b) or above(b) == body(a):
+            return True
+        return of_hand(a) and of_hand(b) and (above(above(a) or a) == body(b) or above(above(b) or b) == body(a))
+
+    apart = [(a, b) for a, b in combinations(links, 2) if not near(a, b)]
+    everywhere = Clearance(robot, (), links=[], pairs=apart, distance=0.0, influence=0.05)
+    touching = set(everywhere.collisions(q))
+    return [pair for pair in apart if pair not in touching]

@@ -1,0 +1,192 @@
+"""The fingers in a tree of links: chains of joints that leave one rigid body, the palm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.arrays import Bools, Floats
+from pliant.errors import Problem, RobotError
+from pliant.objects import Mesh
+from pliant.robot.model import Robot
+from pliant.robot.surfaces import link_mesh
+from pliant.robot.urdf import Joint
+
+MOST_WRIST_JOINTS = 3
+MOST_FINGERS = 10
+"""Which way each closes is tried in all combinations; what has more legs than this is no hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A finger: moving joints and links from the palm to the tip.
+
+    Args:
+        links: links with a shape, palm side first.
+        joints: moving joints, followers included, palm side first.
+        last: links of the last rigid body that have a shape.
+        drives: independent joints that move it, as positions in ``q``.
+        tip_link: the link that the tip is a point of.
+        tip: farthest point along the last body, in ``tip_link`` [m].
+        along: unit direction of the last body, from its joint to the tip, in ``tip_link``.
+    """
+
+    links: tuple[str, ...]
+    joints: tuple[Joint, ...]
+    last: tuple[str, ...]
+    drives: tuple[int, ...]
+    tip_link: str
+    tip: Floats
+    along: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class HandTree:
+    """A hand taken apart.
+
+    Args:
+        robot: all of it.
+        shapes: surface of every link that has one (collision, or what is seen where there is none).
+        palm: links of the rigid body that carries the fingers.
+        palm_link: the largest of them.
+        wrist: joints before the palm.
+        chains: the fingers.
+        dropped: bodies that leave the palm and are no fingers, with the reason.
+    """
+
+    robot: Robot
+    shapes: dict[str, Mesh]
+    palm: tuple[str, ...]
+    palm_link: str
+    wrist: tuple[Joint, ...]
+    chains: tuple[Chain, ...]
+    dropped: tuple[str, ...]
+
+
+def find_chains(robot: Robot) -> HandTree:
+    """Take a hand apart; RobotError where there are no two fingers."""
+    urdf = robot.urdf
+    shapes = {}
+    for link in urdf.links:
+        mesh = link_mesh(link) or link_mesh(link, "visual")
+        if mesh is not None:
+            shapes[link.name] = mesh
+    tree = _Tree(robot, shapes)
+    body, wrist = tree.body_of[urdf.root], []
+    while True:
+        leaving = [joint for joint in tree.leaving(body) if tree.has_shape_beyond(joint)]
+        if len(leaving) != 1:
+            break
+        wrist.append(leaving[0])
+        body = tree.body_of[leaving[0].child]
+    if len(leaving) < 2:
+        what = "no link carries two or more moving fingers"
+        raise RobotError(urdf.source, Problem("", what, "give the URDF of a whole hand"))
+    if len(wrist) > MOST_WRIST_JOINTS:
+        what = f"{len(wrist)} moving joints come before the fingers: this is an arm with a hand"
+        raise RobotError(urdf.source, Problem("", what, "give the hand's own URDF; an arm is a module of its own"))
+    paths = [path for joint in leaving for path in tree.paths(joint)]
+    chains = [tree.chain(path) for path in paths]
+    kept, dropped = _without_rods(robot, chains)
+    if len(kept) < 2:
+        raise RobotError(urdf.source, Problem("", f"{len(kept)} finger found", "a hand has two or more"))
+    if len(kept) > MOST_FINGERS:
+        raise RobotError(urdf.source, Problem("", f"{len(kept)} fingers found", f"a hand has at most {MOST_FINGERS}"))
+    palm = tuple(tree.links_of(body))
+    shaped = [name for name in palm if name in shapes]
+    palm_link = max(shaped, key=lambda name: float(np.prod(shapes[name].extents)), default=palm[0])
+    return HandTree(robot, shapes, palm, palm_link, tuple(wrist), tuple(kept), tuple(dropped))
+
+
+def _without_rods(robot: Robot, chains: list[Chain]) -> tuple[list[Chain], list[str]]:
+    """Rods of a linkage are driven with a finger and end half way; they are not fingers."""
+    reach = [float(np.linalg.norm(robot.pose(c.tip_link, robot.neutral).act(c.tip) - _root(robot, c))) for c in chains]
+    kept, dropped = [], []
+    for i, chain in enumerate(chains):
+        longer = [
+            j
+            for j, other in enumerate(chains)
+            if set(chain.drives) <= set(other.drives)
+            and len(other.joints) > len(chain.joints)
+            and reach[i] < 0.75 * reach[j]
+        ]
+        if longer and len(chain.joints) == 1:
+            dropped.append(f"{chain.links[-1]}: moves with {chains[longer[0]].links[-1]} and ends before it (a rod)")
+        else:
+            kept.append(chain)
+    return kept, dropped
+
+
+def _root(robot: Robot, chain: Chain) -> Floats:
+    return np.asarray(robot.pose(chain.joints[0].child, robot.neutral).translation)
+
+
+class _Tree:
+    def __init__(self, robot: Robot, shapes: dict[str, Mesh]) -> None:
+        self.robot, self.shapes = robot, shapes
+        self.body_of: dict[str, str] = {}
+        children: dict[str, list[Joint]] = {}
+        for joint in robot.urdf.joints:
+            children.setdefault(joint.parent, []).append(joint)
+        self.children = children
+        waiting = [(robot.urdf.root, robot.urdf.root)]
+        while waiting:
+            link, body = waiting.pop()
+            self.body_of[link] = body
+            waiting += [(j.child, j.child if j.moves else body) for j in children.get(link, ())]
+
+    def links_of(self, body: str) -> list[str]:
+        return [link.name for link in self.robot.urdf.links if self.body_of[link.name] == body]
+
+    def leaving(self, body: str) -> list[Joint]:
+        """Moving joints that leave a rigid body, in the file's order."""
+        return [joint for joint in self.robot.urdf.joints if joint.moves and self.body_of[joint.parent] == body]
+
+    def has_shape_beyond(self, joint: Joint) -> bool:
+        body = self.body_of[joint.child]
+        own = any(name in self.shapes for name in self.links_of(body))
+        return own or any(self.has_shape_beyond(after) for after in self.leaving(body))
+
+    def paths(self, joint: Joint) -> list[tuple[Joint, ...]]:
+        """Chains of moving joints from ``joint`` to every last body with a shape."""
+        beyond = [after for after in self.leaving(self.body_of[joint.child]) if self.has_shape_beyond(after)]
+        if not beyond:
+            return [(joint,)]
+        return [(joint, *path) for after in beyond for path in self.paths(after)]
+
+    def chain(self, path: tuple[Joint, ...]) -> Chain:
+        robot = self.robot
+        links = [n for j in path for n in self.links_of(self.body_of[j.child]) if n in self.shapes]
+        last = [n for n in self.links_of(self.body_of[path[-1].child]) if n in self.shapes]
+        q = robot.neutral
+        T_world_joint = robot.pose(path[-1].child, q)
+        cloud = {n: (T_world_joint.inverse() * robot.pose(n, q)).act for n in last}
+        points = {n: np.array([act(v) for v in self.shapes[n].vertices]) for n, act in cloud.items()}
+        every = np.vstack(list(points.values()))
+        middle = 0.5 * (every.min(axis=0) + every.max(axis=0))
+        axis = np.array(path[-1].axis)
+        away = middle if path[-1].kind != "prismatic" else middle - T_world_joint.actInv(self._palm_middle(path[0]))
+        along = away - axis * (axis @ away)
+        along /= max(float(np.linalg.norm(along)), 1e-12)
+        heights = {n: float((p @ along).max()) for n, p in points.items()}
+        tip_link = max(last, key=lambda n: heights[n])
+        tip = middle + along * (heights[tip_link] - middle @ along)
+        T_tip_joint = robot.pose(tip_link, q).inverse() * T_world_joint
+        support = robot.joints_moving(tip_link) & ~self._before(path[0])
+        drives = tuple(np.flatnonzero(support).tolist())
+        return Chain(
+            tuple(links), path, tuple(last), drives, tip_link, T_tip_joint.act(tip), T_tip_joint.rotation @ along
+        )
+
+    def _before(self, joint: Joint) -> Bools:
+        """Independent joints that move the palm itself."""
+        return np.asarray(self.robot.joints_moving(joint.parent))
+
+    def _palm_middle(self, joint: Joint) -> Floats:
+        robot, body = self.robot, self.body_of[joint.parent]
+        shaped = [name for name in self.links_of(body) if name in self.shapes]
+        if not shaped:
+            return np.asarray(robot.pose(joint.parent, robot.neutral).translation)
+        every = [robot.pose(n, robot.neutral).act(v) for n in shaped for v in self.shapes[n].bounds]
+        return np.asarray(0.5 * (np.min(every, axis=0) + np.max(every, axis=0)))

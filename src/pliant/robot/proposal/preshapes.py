@@ -1,0 +1,264 @@
+"""Preshapes: joints at which thumb and fingers meet pad to pad, and how the hand opens from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from pliant.arrays import Floats
+from pliant.objects import Mesh
+from pliant.robot.description import Preshape
+from pliant.robot.proposal.closing import Curl, room
+from pliant.robot.proposal.fingers import HandTree
+from pliant.robot.proposal.pads import FingerPads
+
+OPENING = 0.7
+"""How far the first bending joint opens from where the tips meet [rad]."""
+OVER = 0.12
+"""How far it goes on after that, so that small things are pressed too [rad]."""
+SPARE = 0.12
+"""Share of a bending joint's range kept free at either end where the tips meet, so that what is held can be moved."""
+BENT = 0.25
+"""Share of its range by which a finger's second bending joint is bent where the tips meet, if it cannot bend back: a
+straight finger reaches no further."""
+STRAIGHT = 0.4
+"""A joint that bends back by less than this does not bend back [rad]."""
+BACK = 0.6
+"""How far the first bending joint may open beyond straight [rad]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Where the tips meet.
+
+    Args:
+        q: joints.
+        gap: distance between the thumb's pad and the mean of the others' [m].
+        facing: mean angle by which opposed pads fail to face each other [rad].
+    """
+
+    q: Floats
+    gap: float
+    facing: float
+
+
+def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: int) -> Meeting:
+    """Joints at which the thumb's pad lies against the middle of the others', facing them, not far bent."""
+    robot = tree.robot
+    used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
+    lower, upper = (np.clip(v, -np.pi, np.pi)[used] for v in (robot.lower, robot.upper))
+    span = np.maximum(upper - lower, 1e-9)
+    lower, upper = _with_spare(tree, curls, used, lower, upper)
+    size = max(float(np.ptp([curl.tip(robot, robot.neutral) for curl in curls], axis=0).max()), 0.05)
+    reference = robot.neutral
+    for curl in curls:
+        for k, sign in curl.way.sign.items():
+            reference[k] += sign * 0.35 * room(robot, k, sign)
+    weights = np.full(len(used), 0.3)
+    others = [i for i in range(len(curls)) if i != thumb]
+    for i in others:
+        for k in curls[i].spreads:
+            weights[used.index(k)] = 4.0  # fingers beside each other stay so; it is the thumb that comes round
+
+    # Fingers beside each other bend alike, where they have joints of their own to do so.
+    same = [i for i in others if len(curls[i].bends) == len(curls[others[0]].bends)]
+    own = len({k for i in same for k in curls[i].bends}) == sum(len(curls[i].bends) for i in same)
+    alike = np.array([[used.index(k) for k in curls[i].bends] for i in same if own], dtype=np.int64)
+    senses = np.array([[curls[i].way.sign[k] for k in curls[i].bends] for i in same if own])
+
+    def full(x: Floats) -> Floats:
+        q = reference.copy()
+        q[used] = x
+        return q
+
+    def places(q: Floats) -> tuple[Floats, Floats]:
+        Ts = robot.poses([p.link for p in pads], q)
+        return (
+            np.array([T.act(p.point) for T, p in zip(Ts, pads, strict=True)]),
+            np.array([T.rotation @ p.normal for T, p in zip(Ts, pads, strict=True)]),
+        )
+
+    def residual(x: Floats) -> Floats:
+        p, n = places(full(x))
+        gap = 6.0 * (p[others].mean(axis=0) - p[thumb]) / size
+        opposed = 0.5 * (n[others] + n[thumb]) / np.sqrt(len(others))
+        uneven = senses * (x[alike] - reference[used][alike]) if len(alike) else np.zeros((1, 1))
+        uneven = uneven - uneven.mean(axis=0)
+        return np.concatenate([gap, opposed.ravel(), weights * (x - reference[used]) / span, uneven.ravel()])
+
+    best = None
+    turns = [used.index(k) for k in curls[thumb].spreads][:3]
+    for shares in product((0.1, 0.5, 0.9), repeat=len(turns)):
+        start = np.clip(reference[used], lower + 1e-6 * span, upper - 1e-6 * span)
+        for i, share in zip(turns, shares, strict=True):
+            start[i] = lower[i] + share * (upper[i] - lower[i])
+        found = least_squares(residual, start, bounds=(lower - 1e-9, upper + 1e-9), xtol=1e-6, ftol=1e-6, max_nfev=60)
+        if best is None or found.cost < best.cost:
+            best = found
+    assert best is not None
+    q = np.clip(full(best.x), robot.lower, robot.upper)
+    p, n = places(q)
+    gap = float(np.linalg.norm(p[others].mean(axis=0) - p[thumb]))
+    facing = float(np.mean([np.arccos(np.clip(-n[i] @ n[thumb], -1.0, 1.0)) for i in others]))
+    return Meeting(q, gap, facing)
+
+
+def _with_spare(
+    tree: HandTree, curls: list[Curl], used: list[int], lower: Floats, upper: Floats
+) -> tuple[Floats, Floats]:
+    """Joint ranges from which a held object can still be moved every way: off the limits, no finger straight."""
+    span = upper - lower
+    # A finger with one joint moves nothing it holds, and may well meet the other one at the end of its range.
+    able = {k for curl in curls if not curl.linear and len(curl.chain.drives) > 1 for k in curl.bends}
+    free = np.array([SPARE if k in able else 0.0 for k in used]) * span
+    lower, upper = lower + free, upper - free
+    for curl in curls:
+        for k in curl.bends[1:2]:
+            sign, i = curl.way.sign[k], used.index(k)
+            if (bent := _least_bent(tree, curl, k)) is not None:
+                lower[i], upper[i] = (max(lower[i], bent), upper[i]) if sign > 0 else (lower[i], min(upper[i], bent))
+    return lower, upper
+
+
+def _least_bent(tree: HandTree, curl: Curl, k: int) -> float | None:
+    """The value of the second bending joint that is not straight; None where it may as well bend back."""
+    sign = curl.way.sign[k]
+    if curl.linear or k != curl.bends[1] or room(tree.robot, k, -sign) >= STRAIGHT:
+        return None
+    return float(tree.robot.neutral[k] + sign * BENT * room(tree.robot, k, sign))
+
+
+def tips_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
+    """Closed: the tips meet. Open: back from there by the first bending joints.
+
+    Where the last links are bent back against the first (a parallel grasp) they keep their direction; else they open,
+    too.
+    """
+    robot = tree.robot
+    opened, closed = meeting.q.copy(), meeting.q.copy()
+    for curl in curls:
+        first, *rest = curl.bends
+        sign = curl.way.sign
+        if curl.linear:
+            for k in curl.bends:
+                opened[k], closed[k] = _end(tree, k, -sign[k]), _end(tree, k, sign[k])
+            continue
+        closed[first] = _within(tree, first, meeting.q[first] + sign[first] * OVER)
+        opened[first] = _within(tree, first, meeting.q[first] - sign[first] * OPENING)
+        moved = sign[first] * (closed[first] - opened[first])
+        bent = sum(sign[k] * (meeting.q[k] - robot.neutral[k]) for k in rest)
+        for k in rest:
+            if bent < -0.3:
+                opened[k] = _within(tree, k, meeting.q[k] + sign[k] * moved / len(rest))
+            else:
+                opened[k] = robot.neutral[k] + 0.5 * (meeting.q[k] - robot.neutral[k])
+                if (least := _least_bent(tree, curl, k)) is not None and sign[k] * (least - opened[k]) > 0.0:
+                    opened[k] = least
+    return _preshape("tips", tree, curls, opened, closed)
+
+
+def wrap_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
+    """Open: nearly straight, leaning back. Closed: every finger bent until it would touch the palm or another one."""
+    opened, full = open_back(tree, curls, meeting.q)
+    bodies = _Bodies(tree, curls)
+    always = bodies.meeting(opened)  # they touch by construction
+    stops = np.full(len(curls), np.nan)
+    closed = opened.copy()
+    for share in np.linspace(0.05, 1.0, 20):
+        q = closed.copy()
+        for i, curl in enumerate(curls):
+            if np.isnan(stops[i]):
+                for k in curl.bends:
+                    q[k] = opened[k] + share * (full[k] - opened[k])
+        touching = {i for pair in bodies.meeting(q) - always for i in pair[:2]}
+        for i in range(len(curls)):
+            if np.isnan(stops[i]) and i + 1 in touching:
+                stops[i] = share
+        for i, curl in enumerate(curls):
+            if np.isnan(stops[i]):
+                for k in curl.bends:
+                    closed[k] = q[k]
+    return _preshape("wrap", tree, curls, opened, closed)
+
+
+def open_back(tree: HandTree, curls: list[Curl], q: Floats) -> tuple[Floats, Floats]:
+    """``q`` with all fingers nearly straight and leaning back, and with all fingers fully bent."""
+    robot = tree.robot
+    opened, full = q.copy(), q.copy()
+    for curl in curls:
+        for place, k in enumerate(curl.bends):
+            sign = curl.way.sign[k]
+            back = -min(BACK, 0.8 * room(robot, k, -sign)) if place == 0 else min(0.2, 0.3 * room(robot, k, sign))
+            opened[k] = _within(tree, k, robot.neutral[k] + sign * back)
+            full[k] = _within(tree, k, robot.neutral[k] + sign * min(1.6, 0.95 * room(robot, k, sign)))
+    return opened, full
+
+
+class _Bodies:
+    """Palm and fingers as collision bodies."""
+
+    def __init__(self, tree: HandTree, curls: list[Curl]) -> None:
+        import coal
+
+        self.coal, self.robot = coal, tree.robot
+        beyond = [[n for n in c.chain.links if any(self.robot.joints_moving(n)[k] for k in c.bends)] for c in curls]
+        self.parts = [[n for n in tree.palm if n in tree.shapes], *beyond]
+        self.models = {name: self._model(tree.shapes[name]) for part in self.parts for name in part}
+        self.pairs = [
+            (i, j, a, b)
+            for (i, one), (j, other) in combinations(enumerate(self.parts), 2)
+            for a, b in product(one, other)
+            if a != b
+        ]
+
+    def _model(self, mesh: Mesh) -> Any:
+        model = self.coal.BVHModelOBBRSS()
+        model.beginModel(len(mesh.faces), len(mesh.vertices))
+        model.addVertices(np.ascontiguousarray(mesh.vertices))
+        model.addTriangles(np.ascontiguousarray(mesh.faces.astype(np.int32)))
+        model.endModel()
+        return model
+
+    def meeting(self, q: Floats) -> set[tuple[int, int, str, str]]:
+        """Pairs of links that overlap: of two fingers, or of a finger and the palm (part 0)."""
+        places = {}
+        for name in self.models:
+            T = self.robot.pose(name, q)
+            places[name] = self.coal.Transform3s(np.array(T.rotation), np.array(T.translation))
+        found = set()
+        for pair in self.pairs:
+            _, _, a, b = pair
+            result = self.coal.CollisionResult()
+            request = self.coal.CollisionRequest()
+            if self.coal.collide(self.models[a], places[a], self.models[b], places[b], request, result):
+                found.add(pair)
+        return found
+
+
+def _within(tree: HandTree, k: int, value: float) -> float:
+    return float(np.clip(value, tree.robot.lower[k], tree.robot.upper[k]))
+
+
+def _end(tree: HandTree, k: int, sign: int) -> float:
+    end = tree.robot.upper[k] if sign > 0 else tree.robot.lower[k]
+    return float(end) if np.isfinite(end) else float(tree.robot.neutral[k])
+
+
+def _preshape(name: str, tree: HandTree, curls: list[Curl], opened: Floats, closed: Floats) -> Preshape:
+    return Preshape(name=name, open=named_values(tree, curls, opened), closed=named_values(tree, curls, closed))
+
+
+def named_values(tree: HandTree, curls: list[Curl], q: Floats) -> dict[str, float]:
+    """Values of the fingers' joints by name, rounded towards the inside, so that no limit is crossed by a rounding."""
+    robot = tree.robot
+    used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
+    return {robot.joint_names[k]: _inside(float(q[k]), float(robot.lower[k]), float(robot.upper[k])) for k in used}
+
+
+def _inside(value: float, lower: float, upper: float) -> float:
+    rounded = round(value, 4)
+    return rounded if lower <= rounded <= upper else (lower if rounded < lower else upper)

@@ -1,0 +1,68 @@
+"""Slipping, felt: centres of pressure that wander over their pads beyond the plan.   (theory 9)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.arrays import Bools, Floats
+from pliant.planner import PlannedMoment
+from pliant.tactile.tracking import ContactEstimate
+
+
+def felt_forces(forces: Floats) -> Floats:
+    """Forces, 0 where nothing looks."""
+    return np.where(forces > 0.0, forces, 0.0)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """How far things have gone since the grasp was made.
+
+    Attributes:
+        together: what all contacts have gone beyond the plan in common [m].
+        alone: the contact that has gone farthest beyond the plan [m]; pads roll on an object that is turned.
+        slid: all contacts together along the load [m]; one that hops alone is no slide.
+    """
+
+    together: float
+    alone: float
+    slid: float
+
+
+class SlipSense:
+    """Remembers where the contacts were when the grasp was made.
+
+    Args:
+        sensed: which contacts have a tactile array.
+        touch: force from which on a centre of pressure is believed [N].
+    """
+
+    def __init__(self, sensed: Bools, touch: float) -> None:
+        self.sensed, self.touch = sensed, touch
+        self._seat: tuple[Floats, Floats] | None = None
+
+    def look(self, estimate: ContactEstimate, moment: PlannedMoment, axes: Floats | None) -> Slip | None:
+        """What a new frame tells; None where there is none.
+
+        Args:
+            axes: n x 3 x 3, contact axes in the world; None where the joints are not known.
+        """
+        if self._seat is None:
+            if np.isfinite(estimate.points[self.sensed]).all():
+                self._seat = estimate.places.copy(), moment.points.copy()
+            return None
+        if not estimate.fresh:
+            return None
+        moved = (estimate.places - self._seat[0]) - (moment.points - self._seat[1])
+        sure = self.sensed & (felt_forces(estimate.measured) > self.touch)
+        alone = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        if axes is None or not sure.any() or not sure[self.sensed].all():
+            return Slip(0.0, alone, 0.0)
+        # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
+        turned = np.einsum("nij,nkj,nk->ni", axes, moment.axes, moved)[sure]
+        together = float(np.linalg.norm(turned.mean(axis=0)))
+        size = float(np.linalg.norm(moment.load[:3]))
+        slid = float((turned @ (moment.load[:3] / size)).min()) if size > 0.0 else 0.0
+        return Slip(together, alone, slid)

@@ -1,0 +1,182 @@
+"""A plan in words and tables, for the page and for the report. Everything that came from a file is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from pliant.planner import HeldState, Plan, PlannedGrasp, PlanStatus, Rejection, Stage
+from pliant.viewer.scene.timeline import Moment
+
+CONTACT_HEADER = (
+    "link",
+    "normal [N]",
+    "friction [N]",
+    "needed [N]",
+    "slip margin [N]",
+    "limit [N]",
+    "radius [mm]",
+    "peak [kPa]",
+)
+RANKING_HEADER = (
+    "rank",
+    "hypothesis",
+    "largest force [N]",
+    "peak [kPa]",
+    "centre shift [mm]",
+    "range",
+    "arm path [rad]",
+)
+REJECTION_HEADER = ("hypothesis", "stage", "reason", "short by", "detail")
+
+
+def summary(plan: Plan) -> list[str]:
+    """The plan in a few plain sentences."""
+    task, robot = plan.task, plan.task.assembly.name
+    what = f"{task.body.mesh.name or 'the object'} ({1e3 * task.body.mass:.0f} g)"
+    tried = f"{len(plan.hypotheses)} hypotheses were tried with {robot}"
+    if plan.status is PlanStatus.NONE or plan.best is None:
+        sentences = [f"No grasp of {what} was found: {tried} and all fell.", *_most_common(plan)]
+        return [*sentences, plan.advice] if plan.advice else sentences
+    best, state = plan.best, plan.best.grasp
+    fingers = ", ".join(best.hypothesis.fingers).replace("_", " ")
+    sentences = [
+        f"{robot} holds {what} with {fingers} ({best.hypothesis.preshape} preshape); "
+        f"the largest contact force of the whole operation is {best.largest_force:.2f} N"
+        + _of_limit(best.largest_force, task.body.limits.force, "N")
+        + f", the largest pressure {1e-3 * best.largest_pressure:.1f} kPa"
+        + _of_limit(1e-3 * best.largest_pressure, _kilo(task.body.limits.pressure), "kPa")
+        + ".",
+        f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
+        f"{in_length(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
+        f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
+        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} turned down. "
+        f"The operation takes {best.trajectory.duration:.1f} s.",
+        *_most_common(plan),
+    ]
+    sentences += [f"Note: {warning}" for warning in best.warnings]
+    return [*sentences, plan.advice] if plan.advice else sentences
+
+
+def grasp_title(plan: Plan, rank: int) -> str:
+    """One line for a ranked grasp."""
+    grasp = plan.grasps[rank]
+    fingers = f"{len(grasp.hypothesis.fingers)} fingers"
+    return (
+        f"{rank + 1}: {grasp.largest_force:.2f} N, {grasp.hypothesis.preshape}, {fingers} (#{grasp.hypothesis.number})"
+    )
+
+
+def contact_rows(state: HeldState, share: float = 1.0) -> list[tuple[str, ...]]:
+    """One row per contact; headers in ``CONTACT_HEADER``."""
+    rows: list[tuple[str, ...]] = []
+    for c in state.contacts:
+        friction = float(np.hypot(c.force[0], c.force[1]))
+        rows.append(
+            (
+                c.link + (f" ({c.patch + 1})" if c.patch else ""),
+                f"{share * c.normal_force:.2f}",
+                f"{share * friction:.2f}",
+                f"{float(c.wanted[2]):.2f}",
+                f"{share * c.slip_margin:.2f}",
+                f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
+                f"{1e3 * float(np.cbrt(share)) * c.radius:.1f}",
+                f"{1e-3 * float(np.cbrt(share)) * c.peak_pressure:.1f}",
+            )
+        )
+    return rows
+
+
+def ranking_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """One row per kept grasp; headers in ``RANKING_HEADER``."""
+    return [
+        (
+            str(k + 1),
+            f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
+            f"{', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
+            f"{g.largest_force:.2f}",
+            f"{1e-3 * g.largest_pressure:.1f}",
+            f"{1e3 * g.com_shift:.3g}",
+            f"{g.joint_range:.3g}",
+            f"{g.arm_path:.2f}",
+        )
+        for k, g in enumerate(plan.grasps)
+    ]
+
+
+def rejection_rows(rejections: Iterable[Rejection]) -> list[tuple[str, ...]]:
+    """One row per fallen hypothesis; headers in ``REJECTION_HEADER``."""
+    return [(f"#{r.number}", r.stage.value, r.reason, f"{r.margin:.3g} {r.unit}".strip(), r.detail) for r in rejections]
+
+
+def number_rows(moment: Moment, mass: float) -> list[tuple[str, str, str]]:
+    """(key, name, value) of what matters at a moment."""
+    state = moment.state
+    rows = [
+        ("time", "time", f"{moment.time:.2f} s"),
+        ("phase", "phase", moment.phase.value),
+        ("largest_force", "largest normal force", f"{moment.largest_force:.2f} N"),
+        ("largest_pressure", "largest pressure", f"{1e-3 * moment.largest_pressure:.1f} kPa"),
+        ("height", "object height", f"{1e3 * moment.T_world_object.translation[2]:.1f} mm"),
+    ]
+    if state is None:
+        return rows
+    shift = float(np.linalg.norm(state.centre_of_mass - state.centre_at_rest))
+    rows += [
+        ("friction_usage", "friction used", f"{100 * state.friction_usage:.0f} %" if moment.share == 1.0 else "–"),
+        ("com_shift", "centre of mass moved by", in_length(moment.share * shift)),
+        ("volume_change", "volume change", f"{1e2 * moment.share * state.volume_change:+.2f} %"),
+    ]
+    if moment.liquid_level is not None:
+        rows.append(("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))
+    return rows
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, css_class: str = "pliant") -> str:
+    """An HTML table; numbers to the right."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td class="{"n" if _is_number(cell) else "t"}">{escape(cell)}</td>' for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f'<table class="{css_class}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def stages_of(plan: Plan) -> list[Stage]:
+    """The stages in which hypotheses of this plan fell, in order."""
+    present = {rejection.stage for rejection in plan.rejections}
+    return [stage for stage in Stage if stage in present]
+
+
+def _most_common(plan: Plan) -> list[str]:
+    if not plan.counts:
+        return []
+    common = sorted(plan.counts.items(), key=lambda item: -item[1])[:4]
+    return ["Most often: " + ", ".join(f"{reason} ({count})" for reason, count in common) + "."]
+
+
+def _kilo(value: float | None) -> float | None:
+    return None if value is None else 1e-3 * value
+
+
+def _of_limit(value: float, limit: float | None, unit: str) -> str:
+    if limit is None:
+        return ""
+    return f" ({100 * value / limit:.0f} % of the permitted {limit:.3g} {unit})"
+
+
+def _deepest(grasp: PlannedGrasp) -> float:
+    return 1e3 * max(float(np.linalg.norm(state.displacement, axis=1).max()) for state in grasp.states)
+
+
+def in_length(metres: float) -> str:
+    """A small length in the unit that suits it."""
+    return f"{1e3 * metres:.2f} mm" if metres >= 9.95e-5 else f"{1e6 * metres:.2g} µm"
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and (cell[0].isdigit() or cell[0] in "+-−–")

@@ -1,0 +1,1 @@
+"""What is drawn: surfaces, colours, markers, for the page, the pictures and the film."""

@@ -1,0 +1,116 @@
+"""Surface compliance against elasticity's exact answers, and its cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+
+from pliant.elastic.cache import load_arrays, store_arrays
+from pliant.elastic.compliance import Compliance, prepare_compliance
+from pliant.elastic.substructuring import Elimination, condensed_gram
+from pliant.objects import Mesh
+
+
+@pytest.fixture(scope="module")
+def ball() -> Compliance:
+    sphere = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
+    return prepare_compliance(Mesh(sphere.vertices, sphere.faces), 0.45, edge=0.008, cache=False)
+
+
+def test_preparation_leaves_nothing_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    box = trimesh.creation.box((0.04, 0.04, 0.02))
+    prepare_compliance(Mesh(box.vertices, box.faces), 0.3, edge=0.015, cache=False)
+    assert list(tmp_path.iterdir()) == [] and Path.cwd() == tmp_path
+    printed = capfd.readouterr()
+    assert printed.out == "" and printed.err == ""
+
+
+def corner_forces(body: Compliance, traction: np.ndarray) -> np.ndarray:
+    return np.linalg.inv(body.inverse_mass.astype(float)) @ traction
+
+
+def test_ball_under_uniform_pressure_shrinks_by_the_bulk_modulus(ball: Compliance) -> None:
+    n = ball.points / np.linalg.norm(ball.points, axis=1)[:, None]
+    u = ball.displacement(np.arange(len(n)), corner_forces(ball, -n), 1.0)
+    # u / R = -p (1 - 2 nu) / E
+    assert np.einsum("ij,ij->i", u, n) / 0.03 == pytest.approx(-0.1, rel=0.02)
+
+
+def test_ball_under_uniaxial_traction_strains_uniformly(ball: Compliance) -> None:
+    n = ball.points / np.linalg.norm(ball.points, axis=1)[:, None]
+    pull = np.zeros_like(n)
+    pull[:, 2] = n[:, 2]
+    u = ball.displacement(np.arange(len(n)), corner_forces(ball, pull), 2.0)
+    strain = np.linalg.lstsq(ball.points, u, rcond=None)[0]
+    assert np.diag(strain) == pytest.approx([-0.45 / 2, -0.45 / 2, 1 / 2], rel=0.02)
+
+
+def test_compliance_is_symmetric_positive_and_blind_to_rigid_loads(ball: Compliance) -> None:
+    c = ball.matrix.astype(float)
+    assert np.abs(c - c.T).max() < 1e-6 * np.abs(c).max()
+    values = np.linalg.eigvalsh(c)
+    assert values[0] > -1e-5 * values[-1]
+
+
+def test_elimination_solves_and_gram_agrees_with_it() -> None:
+    rng = np.random.default_rng(2)
+    nodes = np.column_stack([np.arange(300), np.arange(300) + 1])
+    blocks = rng.normal(size=(300, 4, 4))
+    matrices = blocks @ blocks.transpose(0, 2, 1) + 0.1 * np.eye(4)
+    centres = np.column_stack([np.arange(300.0), np.zeros(300), np.zeros(300)])
+    factor = Elimination(matrices, nodes, centres, 602, springs={3: 2.0})
+    dense = np.zeros((602, 602))
+    for m, (a, b) in zip(matrices, nodes, strict=True):
+        at = [2 * a, 2 * a + 1, 2 * b, 2 * b + 1]
+        dense[np.ix_(at, at)] += m
+    dense[3, 3] += 2.0
+    loads = rng.normal(size=(602, 5))
+    assert factor.solve(loads) == pytest.approx(np.linalg.solve(dense, loads), rel=1e-8, abs=1e-10)
+    from scipy.sparse import csr_matrix
+
+    assert factor.gram(csr_matrix(loads)) == pytest.approx(loads.T @ np.linalg.solve(dense, loads), rel=1e-8)
+    in_one_pass = condensed_gram(matrices, nodes, centres, csr_matrix(loads), springs={3: 2.0})
+    assert in_one_pass == pytest.approx(loads.T @ np.linalg.solve(dense, loads), rel=1e-8)
+
+
+def test_cache_round_trip_damage_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIANT_CACHE", str(tmp_path))
+    arrays = {"a": np.arange(1000.0), "b": np.array(["x", "yz"])}
+    assert load_arrays("k") is None
+    store_arrays("k", arrays)
+    found = load_arrays("k")
+    assert found is not None and (found["a"] == arrays["a"]).all() and list(found["b"]) == ["x", "yz"]
+    file = tmp_path / "k.bin"
+    whole = file.read_bytes()
+    for broken in (whole[:-7], whole[:100], b"", whole[:500] + b"\x00" + whole[501:]):
+        if broken == whole:
+            continue
+        file.write_bytes(broken)
+        assert load_arrays("k") is None
+        assert not file.exists() or not broken
+    store_arrays("old", arrays)
+    store_arrays("new", arrays, limit=10_000)
+    assert load_arrays("new") is not None and load_arrays("old") is None
+    assert not list(tmp_path.glob(".part-*"))
+
+
+@pytest.mark.slow
+def test_preparation_comes_back_from_the_cache_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIANT_CACHE", str(tmp_path))
+    box = trimesh.creation.box((0.04, 0.04, 0.02))
+    mesh = Mesh(box.vertices, box.faces)
+    seen: list[str] = []
+    first = prepare_compliance(mesh, 0.3, edge=0.01, progress=lambda what, _share: seen.append(what))
+    again = prepare_compliance(mesh, 0.3, edge=0.01, progress=lambda what, _share: seen.append(what))
+    assert seen[0] == "filling with tetrahedra" and seen[-1] == "compliance from cache"
+    assert (first.matrix == again.matrix).all() and first.edge == again.edge
+    # Compiled code is compiled anew for arrays of another kind, and sums may be taken in another order.
+    for name in ("points", "faces", "patches", "matrix", "inverse_mass", "thickness"):
+        made, read = getattr(first, name).flags, getattr(again, name).flags
+        assert made.writeable == read.writeable and made.c_contiguous == read.c_contiguous, name
