@@ -1,4 +1,4 @@
-"""The stiffness-weighted inverse: what it must not depend on, what it makes least, and the torque law.   (theory 7.2)"""
+"""The stiffness-weighted inverse: what it must not depend on, what it makes least, and the torque law. (theory 7.2)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a thin wall adds under a contact: an endless shallow shell with the curvature found there.   (theory 6.2, vessels)
+"""What a thin wall adds under a contact: an endless shallow shell with the curvature found there. (theory 6.2, vessels)
 
 A pressure p on a shallow shell with curvatures kx, ky bends and stretches it; wave by wave (Marguerre's equations)
 

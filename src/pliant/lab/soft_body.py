@@ -1,4 +1,4 @@
-"""A soft solid for the simulator: a coarse tetrahedral mesh whose surface nodes lie on the real surface.   (theory 10)"""
+"""A soft solid for the simulator: a coarse tetrahedral mesh whose surface nodes lie on the real surface. (theory 10)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closing the fingers until they touch: exact first touches by advancing as far as the distance allows.   (theory 8.2)"""
+"""Closing the fingers until they touch: exact first touches by advancing as far as the distance allows. (theory 8.2)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be.   (theory 8.5-8.7)"""
+"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be. (theory 8.5-8.7)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pads measure: counts to forces, contact regions, filter, tracking, slip, recordings of real hands.   (theory 9)"""
+"""What pads measure: counts to forces, contact regions, filter, tracking, slip, recordings of real hands. (theory 9)"""
 
 from pliant.lazy import open_door
 

@@ -13,7 +13,7 @@ from pliant.motion.solvers.problem import VelocityAnswer, VelocityProblem
 
 @dataclass(frozen=True)
 class DescentSolver:
-    """Each joint in turn steps by the projection of the remaining error on its sensitivity.   (theory 5.2, 3; [C, 6, 9])
+    """Each joint in turn steps by the projection of the remaining error on its sensitivity. (theory 5.2, 3; [C, 6, 9])
 
         step_i = m_i (J_i . r) / (J_i . J_i),   r <- r - J_i step_i
 
