@@ -1,4 +1,4 @@
-"""What a URDF cannot say: palm, fingers, pads, preshapes, tactile arrays, servos of a hand; flange of an arm. (theory 3)
+"""What a URDF lacks: palm, fingers, pads, preshapes, tactile arrays, servos of a hand; flange of an arm. (theory 3)
 
 The classes are the schema of the YAML files, field by field. Numbers are SI: metres, radians, newtons, pascals.
 """
