@@ -20,7 +20,7 @@ from record import about, write
 
 from pliant.lab import Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
 from pliant.objects import Body, ContactLimits, Material, make_shape
-from pliant.planner import prepare_body
+from pliant.planner import prepare_object
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from made_plans import make_grasp, make_task
@@ -45,7 +45,7 @@ def measure(things: list[str], wrong: tuple[tuple[float, float], ...], seeds: li
             material = Material(young * true_young, poisson, friction=friction * TRUE_FRICTION)
             body = Body.from_mesh(mesh, material, mass=mass, limits=ContactLimits(15.0, 4e5))
             task = make_task(body, hand="parallel_gripper", name=thing)
-            grasp, model = make_grasp(task), prepare_body(task.body)
+            grasp, model = make_grasp(task), prepare_object(task.body)
             for seed in seeds:
                 began = time.process_time()
                 truth = Disturbance(young=1.0 / young, friction=1.0 / friction)

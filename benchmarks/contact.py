@@ -119,11 +119,11 @@ def poses(places: Places, depth: float, radius: float | None) -> list[pin.SE3]:
     return [pin.SE3(tangent_frame(-n).T.copy(), p + n * ((radius or 0.0) - depth * 1e-3)) for p, n in places]
 
 
-def force(thing: PreparedObject, places: Places, depth: float, radius: float | None) -> float:
+def force(prepared: PreparedObject, places: Places, depth: float, radius: float | None) -> float:
     """Mean normal force, every pad driven ``depth`` beyond its own first touch."""
     surface = PlaneSurface() if radius is None else SphereSurface(radius)
     pads = [PadSurface(str(k), surface) for k in range(len(places))]
-    state = press(thing, pads, places, depth * 1e-3).state
+    state = press(prepared, pads, places, depth * 1e-3).state
     return float(np.mean([region.normal_force for region in state.regions])) if state.regions else 0.0
 
 
@@ -213,19 +213,19 @@ def timings(repeats: int = 20) -> dict[str, float]:
     fresh = time.process_time() - start
     PreparedObject.of(mesh, young=YOUNG, poisson=POISSON)
     start = time.process_time()
-    thing = PreparedObject.of(mesh, young=YOUNG, poisson=POISSON)
+    prepared = PreparedObject.of(mesh, young=YOUNG, poisson=POISSON)
     cached = time.process_time() - start
     pads = [PadSurface(str(k), SphereSurface(0.01), friction=0.5) for k in range(3)]
     three = poses([(0.03 * n, n) for n in THREE], 0.75, 0.01)
-    one = least(lambda: solve_contacts(thing, pads[:1], three[:1], free=False, cells=12), repeats)
-    grasp = least(lambda: settle(thing, pads, three, load=[0, 0, -1, 0, 0, 0]), repeats)
+    one = least(lambda: solve_contacts(prepared, pads[:1], three[:1], free=False, cells=12), repeats)
+    grasp = least(lambda: settle(prepared, pads, three, load=[0, 0, -1, 0, 0, 0]), repeats)
     link = PadSurface.of(of(trimesh.creation.capsule(height=0.03, radius=0.008, count=[16, 16])), name="link")
     lean = pin.exp3(np.array([0.3, 0.2, 0.1]))
 
     def approach(s: float) -> pin.SE3:
         return pin.SE3(lean, np.array([0.004, 0.002, 0.151 - s]))
 
-    touch = least(lambda: find_first_touch(thing, link, approach, start=0.0, stop=0.15, speed=1.0), repeats)
+    touch = least(lambda: find_first_touch(prepared, link, approach, start=0.0, stop=0.15, speed=1.0), repeats)
     return {
         "prepare_s": fresh,
         "prepare_cached_s": cached,

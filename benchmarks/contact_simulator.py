@@ -58,12 +58,12 @@ def simulated(depth: float) -> tuple[float, float]:
 
 
 def pressed(model: str, depth: float) -> float:
-    thing = PreparedObject.of(
+    prepared = PreparedObject.of(
         make_shape("sphere", radius=RADIUS, edge=0.003), young=YOUNG, poisson=POISSON, model=model
     )
     plate = PadSurface("plate", PlaneSurface())
     contacts = [((0, 0, RADIUS), (0, 0, 1)), ((0, 0, -RADIUS), (0, 0, -1))]
-    return float(press(thing, [plate, plate], contacts, depth).state.regions[0].normal_force)
+    return float(press(prepared, [plate, plate], contacts, depth).state.regions[0].normal_force)
 
 
 def main() -> None:

@@ -39,7 +39,13 @@ def thing_of(made_task: MadeTask) -> PreparedObject:
 
 
 def synthetic(
-    made_task: MadeTask, thing: PreparedObject, young: float, offset: float, *, steps: int = 5, deepest: float = 0.004
+    made_task: MadeTask,
+    prepared: PreparedObject,
+    young: float,
+    offset: float,
+    *,
+    steps: int = 5,
+    deepest: float = 0.004,
 ) -> SqueezeSamples:
     """Forces by the contact model itself, for an object of another modulus that is met earlier by ``offset``."""
     task, grasp = made_task.task, made_task.grasp
@@ -57,19 +63,19 @@ def synthetic(
         Ts = robot.poses(links, q)
         for T, n in zip(Ts, normals, strict=True):
             T.translation = T.translation + offset * (T.rotation @ n)
-        state = settle(replace(thing, young=young), surfaces, Ts, task.T_world_object)
+        state = settle(replace(prepared, young=young), surfaces, Ts, task.T_world_object)
         points.append(SqueezePoint(q, np.array([region.normal_force for region in state.regions]), places))
     return SqueezeSamples(links, normals, tuple(points))
 
 
-def fitted(made_task: MadeTask, thing: PreparedObject, samples: SqueezeSamples) -> Calibration:
+def fitted(made_task: MadeTask, prepared: PreparedObject, samples: SqueezeSamples) -> Calibration:
     task = made_task.task
     return fit_squeeze(
         samples,
         task.assembly,
         task.body,
         task.T_world_object,
-        thing,
+        prepared,
         planned_force=1.0,
         planned_stiffness=1000.0,
     )
@@ -80,9 +86,9 @@ def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
     ball: MadeTask, factor: float, offset: float, within: float
 ) -> None:
     """Exact where the touch is as the model says; pulled towards that where it is not, within what is asked: 15 %."""
-    thing = thing_of(ball)
+    prepared = thing_of(ball)
     start = ball.task.body.material.young
-    found = fitted(ball, thing, synthetic(ball, thing, factor * start, offset))
+    found = fitted(ball, prepared, synthetic(ball, prepared, factor * start, offset))
     assert found.young == pytest.approx(factor * start, rel=within)
     assert found.touch_offset == pytest.approx(offset, abs=1.2e-4)
     assert found.misfit < 0.05
@@ -93,22 +99,22 @@ def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
 
 def test_steps_that_leave_small_strains_do_not_count(ball: MadeTask) -> None:
     """Between plates the mean pressure is 0.424 sqrt(depth / R) E*: 8 % at 1.07 mm for a ball of 30 mm."""
-    thing = thing_of(ball)
-    samples = synthetic(ball, thing, 3e5, 0.0, steps=17, deepest=0.0025)
+    prepared = thing_of(ball)
+    samples = synthetic(ball, prepared, 3e5, 0.0, steps=17, deepest=0.0025)
     rubbery = tuple(
         replace(point, forces=0.7 * point.forces) if k >= 5 else point for k, point in enumerate(samples.points)
     )
-    found = fitted(ball, thing, replace(samples, points=rubbery))
+    found = fitted(ball, prepared, replace(samples, points=rubbery))
     assert found.young == pytest.approx(3e5, rel=0.05)
     assert found.points <= 5
 
 
 def test_a_narrow_span_of_forces_leaves_the_modulus_open_and_says_how_far(ball: MadeTask) -> None:
     """Met 0.1 mm earlier and softer, or later and stiffer: nearly the same forces where they hardly differ."""
-    thing = thing_of(ball)
-    wide = synthetic(ball, thing, 3e5, 0.0001, steps=12, deepest=0.0012)
-    assert not any("may be" in note for note in fitted(ball, thing, wide).notes)
-    found = fitted(ball, thing, replace(wide, points=wide.points[-4:]))
+    prepared = thing_of(ball)
+    wide = synthetic(ball, prepared, 3e5, 0.0001, steps=12, deepest=0.0012)
+    assert not any("may be" in note for note in fitted(ball, prepared, wide).notes)
+    found = fitted(ball, prepared, replace(wide, points=wide.points[-4:]))
     told = re.search(r"modulus may be (\S+) to (\S+) Pa: the forces felt span a factor of 1\.3", " ".join(found.notes))
     assert told is not None, found.notes
     least, most = float(told[1]), float(told[2])
@@ -118,10 +124,10 @@ def test_a_narrow_span_of_forces_leaves_the_modulus_open_and_says_how_far(ball: 
 
 
 def test_too_few_steps_are_refused(ball: MadeTask) -> None:
-    thing = thing_of(ball)
-    samples = synthetic(ball, thing, 1e5, 0.0)
+    prepared = thing_of(ball)
+    samples = synthetic(ball, prepared, 1e5, 0.0)
     with pytest.raises(OptionError, match="three are needed"):
-        fitted(ball, thing, replace(samples, points=samples.points[:2]))
+        fitted(ball, prepared, replace(samples, points=samples.points[:2]))
 
 
 @pytest.mark.parametrize("mu", [0.3, 0.9])
@@ -168,8 +174,8 @@ def test_pads_that_hardly_feel_a_ball_that_has_not_slipped_give_only_a_bound(bal
     strongest = force * float(weights.max() / weights[weights >= 0.05 * weights.max()].sum())
     assert array.min_force < strongest < 2.5 * array.min_force
     bound = 9.81 * ball.task.body.mass / (2.0 * force)
-    thing = thing_of(ball)
-    found = fitted(ball, thing, replace(synthetic(ball, thing, 1.5e5, 0.0), held=squeeze.held))
+    prepared = thing_of(ball)
+    found = fitted(ball, prepared, replace(synthetic(ball, prepared, 1.5e5, 0.0), held=squeeze.held))
     assert found.friction is None
     told = re.search(r"friction is not known, but ([\d.]+) or more", " ".join(found.notes))
     assert told is not None, found.notes

@@ -30,13 +30,13 @@ THREE = ((0.3, 0.39203), (0.75, 1.5731), (1.5, 4.4840))
 
 
 def squeeze(
-    thing: PreparedObject, places: list[tuple[np.ndarray, np.ndarray]], depth_mm: float, radius: float | None
+    prepared: PreparedObject, places: list[tuple[np.ndarray, np.ndarray]], depth_mm: float, radius: float | None
 ) -> ContactState:
     """Pads at surface points with outward normals, driven in by the depth."""
     surface = PlaneSurface() if radius is None else SphereSurface(radius)
     pads = [PadSurface(str(k), surface) for k in range(len(places))]
     poses = [pose_along(-n, p + n * ((radius or 0.0) - depth_mm * 1e-3)) for p, n in places]
-    return solve_contacts(thing, pads, poses)
+    return solve_contacts(prepared, pads, poses)
 
 
 def opposed(point: np.ndarray, normal: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -102,19 +102,19 @@ def test_finer_balls_give_the_same_answer(count: int, ball: PreparedObject) -> N
 
 @pytest.mark.slow
 def test_ball_at_a_smaller_poisson_ratio() -> None:
-    thing = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.3)
+    prepared = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.3)
     for depth, force in ((0.3, 0.3452), (0.75, 1.3962), (1.5, 4.0254)):
-        check(squeeze(thing, opposed(Z * 0.03, Z), depth, 0.01), force)
+        check(squeeze(prepared, opposed(Z * 0.03, Z), depth, 0.01), force)
 
 
 @pytest.mark.slow
 def test_disc_between_spheres_on_its_axis_and_its_bulge() -> None:
     disc = trimesh.creation.cylinder(0.03, 0.03, sections=48).subdivide_to_size(0.012)
-    thing = PreparedObject.of(Mesh(disc.vertices, disc.faces), young=5e5, poisson=0.45)
+    prepared = PreparedObject.of(Mesh(disc.vertices, disc.faces), young=5e5, poisson=0.45)
     for depth, force in ((0.3, 0.47277), (0.75, 1.9450), (1.5, 5.6697)):
-        state = squeeze(thing, opposed(Z * 0.015, Z), depth, 0.01)
+        state = squeeze(prepared, opposed(Z * 0.015, Z), depth, 0.01)
         check(state, force)
-    v, u = thing.mesh.vertices, displacement(thing, state)
+    v, u = prepared.mesh.vertices, displacement(prepared, state)
     side = (np.abs(v[:, 2]) < 0.003) & (np.hypot(v[:, 0], v[:, 1]) > 0.0299)
     assert np.einsum("ij,ij->i", u[side, :2], v[side, :2]).mean() / 0.03 == pytest.approx(0.06509e-3, rel=0.1)
 
@@ -123,13 +123,13 @@ def test_disc_between_spheres_on_its_axis_and_its_bulge() -> None:
 @pytest.mark.parametrize("sections", [(29, 14), (58, 26)])
 def test_torus_pinched_on_its_tube(sections: tuple[int, int]) -> None:
     torus = trimesh.creation.torus(0.035, 0.015, major_sections=sections[0], minor_sections=sections[1])
-    thing = PreparedObject.of(Mesh(torus.vertices, torus.faces), young=5e5, poisson=0.45)
+    prepared = PreparedObject.of(Mesh(torus.vertices, torus.faces), young=5e5, poisson=0.45)
     side = np.array([0.035, 0.0, 0.0])
     for depth, force in ((0.3, 0.40749), (0.75, 1.6485), (1.5, 4.7319)):
-        check(squeeze(thing, [(side + 0.015 * Z, Z), (side - 0.015 * Z, -Z)], depth, 0.01), force)
+        check(squeeze(prepared, [(side + 0.015 * Z, Z), (side - 0.015 * Z, -Z)], depth, 0.01), force)
     # the same ring squeezed across: forces from benchmarks/record/reference_fem.py, "ring 35/15 across"
     for depth, force in ((0.3, 0.28035), (0.75, 0.96491), (1.5, 2.42434)):
-        check(squeeze(thing, opposed(X * 0.05, X), depth, 0.01), force)
+        check(squeeze(prepared, opposed(X * 0.05, X), depth, 0.01), force)
 
 
 @pytest.mark.slow

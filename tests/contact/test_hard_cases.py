@@ -40,11 +40,11 @@ def block(model: str = "halfspace") -> PreparedObject:
 
 
 def test_edge_and_corner_of_a_block_against_a_plane() -> None:
-    thing = block()
+    prepared = block()
     for normal, reach in (((0, 1, 1), 0.03 / np.sqrt(2)), ((1, 1, 1), 0.06 / np.sqrt(3))):
         n = np.array(normal) / np.linalg.norm(normal)
         state = solve_contacts(
-            thing, [PadSurface("p", PlaneSurface())], [pose_along(-n, n * (reach - 0.5e-3))], free=False
+            prepared, [PadSurface("p", PlaneSurface())], [pose_along(-n, n * (reach - 0.5e-3))], free=False
         )
         assert len(state.regions) >= 1
         sound(state)
@@ -65,11 +65,11 @@ def test_two_pads_in_each_others_region_give_finite_forces(ball: PreparedObject)
 
 
 def test_pad_a_million_times_stiffer_or_softer() -> None:
-    thing = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.45, model="halfspace")
+    prepared = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.45, model="halfspace")
     pose = [pose_along(-Z, Z * (0.04 - 0.5e-3))]
-    rigid = solve_contacts(thing, [PadSurface("p", SphereSurface(0.01))], pose, free=False)
-    stiff = solve_contacts(thing, [PadSurface("p", SphereSurface(0.01), 5e11, 0.3)], pose, free=False)
-    soft = solve_contacts(thing, [PadSurface("p", SphereSurface(0.01), 0.5, 0.3)], pose, free=False)
+    rigid = solve_contacts(prepared, [PadSurface("p", SphereSurface(0.01))], pose, free=False)
+    stiff = solve_contacts(prepared, [PadSurface("p", SphereSurface(0.01), 5e11, 0.3)], pose, free=False)
+    soft = solve_contacts(prepared, [PadSurface("p", SphereSurface(0.01), 0.5, 0.3)], pose, free=False)
     sound(soft)
     assert stiff.regions[0].normal_force == pytest.approx(rigid.regions[0].normal_force, rel=1e-3)
     ratio = (1 - 0.45**2) / 5e5 / ((1 - 0.3**2) / 0.5)
@@ -110,10 +110,10 @@ def test_poisson_ratio_outside_physics_is_refused() -> None:
 
 @pytest.mark.slow
 def test_poisson_ratio_near_one_half_warns_and_stays_sensible(ball: PreparedObject) -> None:
-    thing = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.499)
+    prepared = PreparedObject.of(spread_ball(400, 0.03), young=5e5, poisson=0.499)
     pads = [PadSurface(str(k), SphereSurface(0.01)) for k in range(2)]
     poses = [pose_along(-s * Z, s * Z * (0.04 - 0.75e-3)) for s in (1, -1)]
-    state = solve_contacts(thing, pads, poses)
+    state = solve_contacts(prepared, pads, poses)
     sound(state)
     # E* grows by (1 - 0.45^2) / (1 - 0.499^2) = 1.062
     softer = solve_contacts(ball, pads, poses)

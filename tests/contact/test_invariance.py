@@ -46,10 +46,12 @@ BODIES = {
 }  # fmt: skip
 
 
-def squeezed(thing: PreparedObject, places, pose: pin.SE3, depth: float = 0.75e-3, radius: float = 0.01) -> list[float]:
+def squeezed(
+    prepared: PreparedObject, places, pose: pin.SE3, depth: float = 0.75e-3, radius: float = 0.01
+) -> list[float]:
     pads = [PadSurface(str(k), SphereSurface(radius)) for k in range(len(places))]
     poses = [pose * pose_along(-n, p + n * (radius - depth)) for p, n in places]
-    state = solve_contacts(thing, pads, poses)
+    state = solve_contacts(prepared, pads, poses)
     assert state.status is ContactStatus.SETTLED
     assert all((region.pressures > 0).all() for region in state.regions)
     return [region.normal_force for region in state.regions]
@@ -57,8 +59,8 @@ def squeezed(thing: PreparedObject, places, pose: pin.SE3, depth: float = 0.75e-
 
 @cache
 def first_force(name: str) -> float:
-    thing = PreparedObject.of(BODIES[name][0](), young=YOUNG, poisson=POISSON)
-    one, other = squeezed(thing, BODIES[name][3:], pin.SE3.Identity())
+    prepared = PreparedObject.of(BODIES[name][0](), young=YOUNG, poisson=POISSON)
+    one, other = squeezed(prepared, BODIES[name][3:], pin.SE3.Identity())
     assert one == pytest.approx(other, rel=0.01)
     return one
 
@@ -80,8 +82,8 @@ def test_rotating_translating_and_renumbering_a_body_keeps_its_force(name: str) 
 @pytest.mark.parametrize("way", [1, 2], ids=["triangulated otherwise", "finer"])
 @pytest.mark.parametrize("name", BODIES)
 def test_the_mesh_of_a_body_does_not_matter(name: str, way: int) -> None:
-    thing = PreparedObject.of(BODIES[name][way](), young=YOUNG, poisson=POISSON)
-    assert squeezed(thing, BODIES[name][3:], pin.SE3.Identity()) == pytest.approx([first_force(name)] * 2, rel=0.02)
+    prepared = PreparedObject.of(BODIES[name][way](), young=YOUNG, poisson=POISSON)
+    assert squeezed(prepared, BODIES[name][3:], pin.SE3.Identity()) == pytest.approx([first_force(name)] * 2, rel=0.02)
 
 
 def test_two_elastic_bodies_may_be_swapped() -> None:
@@ -91,10 +93,10 @@ def test_two_elastic_bodies_may_be_swapped() -> None:
     depth = 0.3e-3
 
     def pressed(held: Mesh, its: tuple[float, float], pad: Mesh, pads: tuple[float, float]) -> object:
-        thing = PreparedObject.of(held, young=its[0], poisson=its[1], model="halfspace")
+        prepared = PreparedObject.of(held, young=its[0], poisson=its[1], model="halfspace")
         surface = PadSurface.of(pad, young=pads[0], poisson=pads[1])
         pose = pin.SE3(np.eye(3), (0.05 - depth) * Z)
-        (region,) = solve_contacts(thing, [surface], [pose], free=False).regions
+        (region,) = solve_contacts(prepared, [surface], [pose], free=False).regions
         return region
 
     # one stands below and the other above, or the other way round: turned about x, so the same places meet
@@ -113,9 +115,9 @@ def test_two_elastic_bodies_may_be_swapped() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["torus", "block"])
 def test_force_begins_at_nothing_and_grows_with_depth_without_jumps(name: str) -> None:
-    thing = PreparedObject.of(BODIES[name][0](), young=YOUNG, poisson=POISSON)
+    prepared = PreparedObject.of(BODIES[name][0](), young=YOUNG, poisson=POISSON)
     depths = np.geomspace(2e-6, 1.5e-3, 22)
-    forces = np.array([squeezed(thing, BODIES[name][3:], pin.SE3.Identity(), depth)[0] for depth in depths])
+    forces = np.array([squeezed(prepared, BODIES[name][3:], pin.SE3.Identity(), depth)[0] for depth in depths])
     assert forces[0] < 1e-3 * forces[-1]
     assert (np.diff(forces) > 0).all()
     # between Hertz's 3/2 and a spring's 1 throughout; a jump of 3 % would show as 0.1
@@ -125,10 +127,10 @@ def test_force_begins_at_nothing_and_grows_with_depth_without_jumps(name: str) -
 
 
 def test_flat_on_flat_gives_an_answer_with_a_warning() -> None:
-    thing = PreparedObject.of(block(None), young=YOUNG, poisson=POISSON)
+    prepared = PreparedObject.of(block(None), young=YOUNG, poisson=POISSON)
     pads = [PadSurface(str(k), PlaneSurface()) for k in range(2)]
     poses = [pose_along(-s * Z, s * Z * (0.015 - 0.2e-3)) for s in (1, -1)]
-    state = solve_contacts(thing, pads, poses)
+    state = solve_contacts(prepared, pads, poses)
     # frictionless plates: uniform stress, F = E A (2 d) / L
     exact = YOUNG * 0.06 * 0.04 * 0.4e-3 / 0.03
     assert [region.normal_force for region in state.regions] == pytest.approx([exact] * 2, rel=0.06)

@@ -39,10 +39,10 @@ def _prepared(edge=0.006, contents=None, young=YOUNG):
     return PreparedObject.of(ball(), young=young, poisson=POISSON, wall=WALL, edge=edge, contents=contents)
 
 
-def _squeezed(thing, depth, axis=(0.0, 0.0, 1.0), pad=PAD):
+def _squeezed(prepared, depth, axis=(0.0, 0.0, 1.0), pad=PAD):
     a = RADIUS * np.asarray(axis) / np.linalg.norm(axis)
     pads = [PadSurface(name, SphereSurface(pad)) for name in ("one", "other")]
-    return press(thing, pads, [(a, None), (-a, None)], depth)
+    return press(prepared, pads, [(a, None), (-a, None)], depth)
 
 
 def _series(depth):
@@ -60,10 +60,10 @@ def _series(depth):
 @pytest.mark.parametrize(("edge", "tolerance"), [(0.009, 0.04), (0.006, 0.015), (0.0045, 0.01)])
 @pytest.mark.parametrize("axis", [(0, 0, 1), (1, 0.5, 0.2)])
 def test_a_pressed_sphere_answers_as_reissner_in_series_with_hertz_at_every_mesh_size(edge, tolerance, axis):
-    thing = _prepared(edge)
+    prepared = _prepared(edge)
     for share in (0.05, 0.2):
         depth = share * WALL
-        force = _squeezed(thing, depth, axis).state.regions[0].normal_force
+        force = _squeezed(prepared, depth, axis).state.regions[0].normal_force
         assert force == pytest.approx(_series(depth), rel=tolerance)
 
 
@@ -168,12 +168,14 @@ def test_a_second_preparation_comes_from_the_cache(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_squeezed_bottle_pushes_back_harder_with_depth_and_warns_beyond_its_wall():
     bottle = make_shape("bottle")
-    thing = PreparedObject.of(bottle, young=2e9, poisson=0.4, wall=5e-4, contents=Liquid(3e-4, wall=5e-4), edge=0.012)
+    prepared = PreparedObject.of(
+        bottle, young=2e9, poisson=0.4, wall=5e-4, contents=Liquid(3e-4, wall=5e-4), edge=0.012
+    )
     pads = [PadSurface(name, SphereSurface(0.01)) for name in ("one", "other")]
     places = [((0.033, 0, 0.07), None), ((-0.033, 0, 0.07), None)]
     forces, warned = [], []
     for depth in (5e-5, 1e-4, 2e-4, 4e-4, 8e-4):
-        result = press(thing, pads, places, depth)
+        result = press(prepared, pads, places, depth)
         one, other = (region.normal_force for region in result.state.regions)
         assert np.isfinite(one) and one == pytest.approx(other, rel=1e-3)
         forces.append(one)
@@ -190,15 +192,15 @@ def test_the_shown_dent_is_as_deep_as_reissner_says():
 
 
 def test_a_pinched_vessel_carries_its_weight_by_friction_and_slips_beyond():
-    thing = _prepared()
+    prepared = _prepared()
     pads = [PadSurface(name, SphereSurface(PAD), friction=0.5) for name in ("left", "right")]
     x = np.array([1.0, 0.0, 0.0])
     poses = [pose_along(-s * x, s * x * (RADIUS + PAD - 0.2 * WALL)) for s in (1, -1)]
-    normal = settle(thing, pads, poses, load=[0, 0, -0.01, 0, 0, 0]).largest_force
-    held = settle(thing, pads, poses, load=[0, 0, -0.9 * normal, 0, 0, 0])
+    normal = settle(prepared, pads, poses, load=[0, 0, -0.01, 0, 0, 0]).largest_force
+    held = settle(prepared, pads, poses, load=[0, 0, -0.9 * normal, 0, 0, 0])
     assert held.status is ContactStatus.SETTLED
     assert sum(region.force for region in held.regions) == pytest.approx([0, 0, 0.9 * normal], abs=0.02 * normal)
-    assert settle(thing, pads, poses, load=[0, 0, -1.1 * normal, 0, 0, 0]).status is ContactStatus.SLIPS
+    assert settle(prepared, pads, poses, load=[0, 0, -1.1 * normal, 0, 0, 0]).status is ContactStatus.SLIPS
 
 
 @pytest.mark.slow

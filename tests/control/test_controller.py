@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from faults import FaultyDriver, Injection
 
+from faults import FaultyDriver, Injection
 from made_plans import MadeTask, made
 from pliant.control import ControlOptions, Driver, GraspController, RunLog, RunPhase, WatchLimits, execute
 from pliant.errors import OptionError

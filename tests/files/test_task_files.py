@@ -34,7 +34,7 @@ def test_a_task_file_becomes_a_task(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.degrees(t.q_start[:6]), [0, 30, -60, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(t.assembly.robot.pose("base", t.q_start).translation, [0.1, 0, 0])
     np.testing.assert_allclose(t.T_world_object.rotation @ [1, 0, 0], [0, 1, 0], atol=1e-12)
-    np.testing.assert_allclose(t.wish.rotation, [0, 0, np.radians(10)])
+    np.testing.assert_allclose(t.goal.rotation, [0, 0, np.radians(10)])
     assert t.body.mass == pytest.approx(1100 * 2 * np.pi**2 * 0.035 * 0.015**2, rel=0.01)
     assert len(t.scene) == 2
     np.testing.assert_allclose(t.scene[0].bounds, [[0.4, -0.5, -0.05], [1.4, 0.5, 0.0]])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from faults import FaultyDriver, Injection, kick
 
+from faults import FaultyDriver, Injection, kick
 from made_plans import MadeTask, made
 from pliant.control import ControlOptions, Driver, RunPhase, WatchLimits
 from pliant.lab import Disturbance, LabDriver, LabOptions, TrialOutcome, TrialResult, TrialSettings, run_trial
-from pliant.planner import Wish
+from pliant.planner import Goal
 
 LIMITS = WatchLimits()
 FRAME, CYCLE = 0.032, 0.012
@@ -46,7 +46,7 @@ STATED = {
 
 @pytest.fixture(scope="module")
 def ball() -> MadeTask:
-    return made("ball", hand="parallel_gripper", young=1.5e5, wish=Wish(lift=0.03))
+    return made("ball", hand="parallel_gripper", young=1.5e5, goal=Goal(lift=0.03))
 
 
 def spoiled(ball: MadeTask, injection: Injection, when: RunPhase, joint: str = "") -> tuple[TrialResult, float]:

@@ -18,6 +18,7 @@ from pliant.motion import InverseKinematics
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
 from pliant.planner import (
     Carrier,
+    Goal,
     HeldState,
     Hypothesis,
     MoveFrame,
@@ -30,7 +31,6 @@ from pliant.planner import (
     Stage,
     Task,
     Trajectory,
-    Wish,
 )
 from pliant.robot import PALM_FRAME, Assembly, load_assembly
 
@@ -60,10 +60,10 @@ def ball_plan(*, liquid: bool = False, move: bool = False) -> Plan:
     for height in (0.10, 0.06, 0.03, 0.0):
         q = _above(assembly, solve, T_world_object, height, q)
         path.append(q)
-    wish = Wish(lift=0.05)
+    goal = Goal(lift=0.05)
     if move:
-        wish = Wish(0.0375, (0.0, 0.0, 0.0125), frame=MoveFrame.WORLD, by=Carrier.ARM, steps=1)
-    task = Task(assembly, path[0], body, T_world_object, (table,), wish, name="ball", source="# made by hand\n")
+        goal = Goal(0.0375, (0.0, 0.0, 0.0125), frame=MoveFrame.WORLD, by=Carrier.ARM, steps=1)
+    task = Task(assembly, path[0], body, T_world_object, (table,), goal, name="ball", source="# made by hand\n")
     return _plan(task, path, solve)
 
 
@@ -82,7 +82,7 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
     q_pregrasp = path[-1]
     q_touch = q_pregrasp.copy()
     q_touch[opening] = RADIUS
-    thing = PreparedObject.of(
+    prepared = PreparedObject.of(
         task.body.mesh, young=task.body.material.young, poisson=task.body.material.poisson, model="halfspace"
     )
     pads = [pad_surface(assembly, pads_of(assembly)[link][1], task.body) for link in LINKS.values()]
@@ -92,7 +92,7 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
     for _ in range(12):
         depth = 0.5 * (low + high)
         q_held[opening] = RADIUS - depth
-        force = _settled(task, thing, pads, q_held, task.T_world_object).largest_force
+        force = _settled(task, prepared, pads, q_held, task.T_world_object).largest_force
         low, high = (depth, high) if force < 1.05 * wanted else (low, depth)
     q_held[opening] = RADIUS - high
     lift = [_above(assembly, solve, task.T_world_object, h, q_held) for h in (0.0125, 0.025, 0.0375, 0.05)]
@@ -100,16 +100,16 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
         q[opening] = q_held[opening]
     points = [*path, q_touch, q_held, *lift]
     phases = [Phase.APPROACH] * 4 + [Phase.CLOSE, Phase.SQUEEZE] + [Phase.LIFT] * 4
-    if task.wish.moves:
+    if task.goal.moves:
         phases[-1] = Phase.MOVE
     times = [0.0]
     for a, b in itertools.pairwise(points):
         times.append(times[-1] + max(0.05, 1.25 * float(np.max(np.abs(b - a) / robot.velocity_limits))))
-    grasped = _state(task, thing, pads, q_held, task.T_world_object, times[5], Phase.SQUEEZE)
+    grasped = _state(task, prepared, pads, q_held, task.T_world_object, times[5], Phase.SQUEEZE)
     states = [grasped]
-    for i in range(8, 10) if task.wish.moves else range(9, 10):
+    for i in range(8, 10) if task.goal.moves else range(9, 10):
         lifted_by = robot.pose(PALM_FRAME, points[i]) * robot.pose(PALM_FRAME, q_held).inverse()
-        states.append(_state(task, thing, pads, points[i], lifted_by * task.T_world_object, times[i], phases[i]))
+        states.append(_state(task, prepared, pads, points[i], lifted_by * task.T_world_object, times[i], phases[i]))
     poses = []
     for q, phase in zip(points, phases, strict=True):
         T = task.T_world_object
@@ -160,18 +160,20 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
 
 
 def _settled(
-    task: Task, thing: PreparedObject, pads: list[PadSurface], q: np.ndarray, T_world_object: pin.SE3
+    task: Task, prepared: PreparedObject, pads: list[PadSurface], q: np.ndarray, T_world_object: pin.SE3
 ) -> ContactState:
     poses = task.assembly.robot.poses([pad.name for pad in pads], q)
-    return settle(thing, pads, poses, T_world_object, load=weight_load(task.body, T_world_object))
+    return settle(prepared, pads, poses, T_world_object, load=weight_load(task.body, T_world_object))
 
 
-def _state(task: Task, thing: PreparedObject, pads, q, T_world_object: pin.SE3, time: float, phase: Phase) -> HeldState:
-    settled = _settled(task, thing, pads, q, T_world_object)
+def _state(
+    task: Task, prepared: PreparedObject, pads, q, T_world_object: pin.SE3, time: float, phase: Phase
+) -> HeldState:
+    settled = _settled(task, prepared, pads, q, T_world_object)
     half = task.body.mass * GRAVITY / 2
     contacts = []
     for region in settled.regions:
         up = region.T_world_contact.rotation.T @ [0.0, 0.0, half]
         wanted = np.array([up[0], up[1], half / task.body.material.friction])
         contacts.append(planned_contact(task, region, q, settled.T_world_object, wanted))
-    return held_state(task, thing, settled, contacts, q, time, phase)
+    return held_state(task, prepared, settled, contacts, q, time, phase)

@@ -56,7 +56,7 @@ class _Hand:
         self.task, self.robot = task, task.assembly.robot
         self.preshape = next(p for p in task.assembly.hand.preshapes if p.name == preshape)
         material = task.body.material
-        self.thing = PreparedObject.of(task.body.mesh, young=material.young, poisson=material.poisson)
+        self.prepared = PreparedObject.of(task.body.mesh, young=material.young, poisson=material.poisson)
         self.fingers = task.assembly.hand.fingers
         self.pads = [
             (finger, pad, pad_surface(task.assembly, pad, task.body)) for finger in self.fingers for pad in finger.pads
@@ -87,7 +87,7 @@ class _Hand:
                     T = self.robot.pose(link, self.joints(q, closed))
                     return self.task.T_world_object.actInv(T)
 
-                reached = find_first_touch(self.thing, surface, pose, start=0.0, stop=best, speed=0.4)
+                reached = find_first_touch(self.prepared, surface, pose, start=0.0, stop=best, speed=0.4)
                 best = min(best, reached) if reached is not None else best
             shares.append(best)
         return shares
@@ -96,7 +96,7 @@ class _Hand:
         """The ring settled between the pads."""
         load = weight_load(self.task.body, T_world_object)
         poses = self.robot.poses([pad.link for _, pad, _ in self.pads], q)
-        return settle(self.thing, [s for _, _, s in self.pads], poses, T_world_object, load=load)
+        return settle(self.prepared, [s for _, _, s in self.pads], poses, T_world_object, load=load)
 
     def held(self, q: Floats, T_start: pin.SE3, phase: Phase, time: float) -> HeldState:
         """The same as a plan holds it; what is needed is put at 85 % of what is there."""
@@ -109,8 +109,8 @@ class _Hand:
             for r in state.regions
             if r.normal_force > 0.1
         ]
-        change = volume_change(self.thing, state)
-        return held_state(self.task, self.thing, state, contacts, q, time, phase, volume_change=change)
+        change = volume_change(self.prepared, state)
+        return held_state(self.task, self.prepared, state, contacts, q, time, phase, volume_change=change)
 
 
 def _raised(T: pin.SE3, height: float) -> Floats:
@@ -137,7 +137,7 @@ def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: f
     closed = [share + squeeze for share in touch]
     q_grasp = hand.joints(pregrasp, closed)
     states = [hand.held(q_grasp, task.T_world_object, Phase.SQUEEZE, 6.0)]
-    lifted = arm(pin.SE3(T_palm.rotation, _raised(T_palm, task.wish.lift)), q_grasp)
+    lifted = arm(pin.SE3(T_palm.rotation, _raised(T_palm, task.goal.lift)), q_grasp)
     settled = states[0].T_world_object
 
     def carried(q: Floats) -> pin.SE3:
@@ -149,7 +149,7 @@ def made_grasp(task: Task, hand: _Hand, number: int, roll_deg: float, squeeze: f
     q = lifted
     for k in range(1, steps + 1):
         turn = pin.rpy.rpyToMatrix(0.0, 0.0, np.radians(10.0 * k / steps))
-        target = pin.SE3(turn @ T_palm.rotation, _raised(T_palm, task.wish.lift))
+        target = pin.SE3(turn @ T_palm.rotation, _raised(T_palm, task.goal.lift))
         q = hand.joints(arm(target, q), [share + squeeze * (1.0 + 0.05 * k / steps) for share in touch])
         states.append(hand.held(q, carried(q), Phase.MOVE, 7.5 + 0.4 * k))
         knots.append((7.5 + 0.4 * k, q, Phase.MOVE))

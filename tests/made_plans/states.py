@@ -99,7 +99,7 @@ def friction_usage(contacts: Sequence[PlannedContact]) -> float:
 
 def held_state(
     task: Task,
-    thing: PreparedObject,
+    prepared: PreparedObject,
     settled: ContactState,
     contacts: Sequence[PlannedContact],
     q: Floats,
@@ -110,7 +110,7 @@ def held_state(
 ) -> HeldState:
     """A settled object as a plan holds it: deformed, with its centre of mass and liquid where they then are."""
     body, T = task.body, settled.T_world_object
-    moved = displacement(thing, settled).astype(np.float32)
+    moved = displacement(prepared, settled).astype(np.float32)
     deformed = Mesh(body.mesh.vertices + moved, body.mesh.faces)
     up = T.rotation.T @ [0.0, 0.0, 1.0]
     liquid = body.deformed(deformed.vertices).liquid_at(up)

@@ -16,7 +16,7 @@ from pliant.contact import ContactState, ContactStatus, PadSurface, PreparedObje
 from pliant.grasp import Contact, ContactSet, ForceSolver
 from pliant.motion import InverseKinematics
 from pliant.objects import Body, ContactLimits, Liquid, Material, make_shape
-from pliant.planner import HeldState, Hypothesis, Phase, PlannedGrasp, Task, Trajectory, Wish
+from pliant.planner import Goal, HeldState, Hypothesis, Phase, PlannedGrasp, Task, Trajectory
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 
 TABLE = 0.4
@@ -57,14 +57,14 @@ def make_body(name: str, *, young: float = 5e5, friction: float = 0.8, force: fl
     )
 
 
-def make_task(body: Body, *, hand: str = "schunk_sdh2", wish: Wish | None = None, name: str = "handmade") -> Task:
+def make_task(body: Body, *, hand: str = "schunk_sdh2", goal: Goal | None = None, name: str = "handmade") -> Task:
     """The thing on a table before an FS020N."""
     assembly = load_assembly("kawasaki_fs020n", hand)
     table = make_shape("box", size=(0.6, 0.8, TABLE), edge=0.8).transformed(
         pin.SE3(np.eye(3), np.array([*PLACE, TABLE / 2]))
     )
     T = pin.SE3(np.eye(3), np.array([*PLACE, TABLE - float(body.mesh.bounds[0][2]) + 0.0004]))
-    return Task(assembly, assembly.q_home, body, T, (table,), wish or Wish(lift=0.04), name=name)
+    return Task(assembly, assembly.q_home, body, T, (table,), goal or Goal(lift=0.04), name=name)
 
 
 def make_grasp(
@@ -83,7 +83,7 @@ def make_grasp(
     name = preshape or ("pinch" if assembly.hand.name == "schunk_sdh2" else assembly.hand.preshapes[0].name)
     shape = next(p for p in assembly.hand.preshapes if p.name == name)
     fingers = [f for f in assembly.hand.fingers if shape.fingers is None or f.name in shape.fingers]
-    thing = prepared(task.body)
+    prepared = prepared_object(task.body)
     pads = [(finger.name, pad, pad_surface(assembly, pad, task.body)) for finger in fingers for pad in finger.pads]
 
     # The object's middle between the tips when they are as far apart as it is wide.
@@ -120,7 +120,7 @@ def make_grasp(
 
     def gap(share: float) -> float:
         T = task.T_world_object
-        return min(clearance(thing, s, T.actInv(P)) for (_, _, s), P in zip(pads, poses(q_at(share)), strict=True))
+        return min(clearance(prepared, s, T.actInv(P)) for (_, _, s), P in zip(pads, poses(q_at(share)), strict=True))
 
     touch = _first_zero(gap)
     opened = max(0.0, touch - 0.25)  # no wider than need be: the way is simulated
@@ -131,7 +131,7 @@ def make_grasp(
     while state is None:
         share += 0.004
         assert share < 1.0, "nothing holds"
-        found = _settled(task, thing, [s for _, _, s in pads], poses(q_at(share)), weight)
+        found = _settled(task, prepared, [s for _, _, s in pads], poses(q_at(share)), weight)
         if found is None or len(found.regions) < 2:
             continue
         wanted = _wanted(found, task, weight)
@@ -142,7 +142,7 @@ def make_grasp(
     assert wanted is not None
     q_grasp, q_touch = q_at(share), q_at(touch)
 
-    T_lifted = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, task.wish.lift]))
+    T_lifted = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, task.goal.lift]))
     way = [(Phase.APPROACH, task.q_start)]
     T_above = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, 0.1]))
     way += [(Phase.APPROACH, arm(T_above, q_open)), (Phase.APPROACH, q_open)]
@@ -150,16 +150,16 @@ def make_grasp(
     way += [(Phase.SQUEEZE, q_at(touch + (share - touch) * s)) for s in (0.25, 0.5, 0.75, 1.0)]
     held = [(len(way) - 1, pin.SE3.Identity())]
     for s in (0.25, 0.5, 0.75, 1.0):
-        T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, s * task.wish.lift]))
+        T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, s * task.goal.lift]))
         way.append((Phase.LIFT, arm(T, q_grasp)))
     held.append((len(way) - 1, T_lifted * T_world_palm.inverse()))
-    if task.wish.moves:
+    if task.goal.moves:
         centre = T_lifted * T_world_palm.inverse() * state.T_world_object
         p = centre.act(task.body.centre_of_mass())
-        for k in range(1, task.wish.steps + 1):
-            part = k / task.wish.steps
-            R = pin.exp3(part * np.array(task.wish.rotation))
-            shift = pin.SE3(R, p - R @ p + part * np.array(task.wish.translation))
+        for k in range(1, task.goal.steps + 1):
+            part = k / task.goal.steps
+            R = pin.exp3(part * np.array(task.goal.rotation))
+            shift = pin.SE3(R, p - R @ p + part * np.array(task.goal.translation))
             way.append((Phase.MOVE, arm(shift * T_lifted, way[-1][1])))
             held.append((len(way) - 1, shift * T_lifted * T_world_palm.inverse()))
     trajectory = _timed(task, way, dict(held), state)
@@ -183,14 +183,14 @@ def make_grasp(
 
 
 def made(
-    name: str, *, hand: str = "schunk_sdh2", wish: Wish | None = None, young: float = 5e5, **options: float
+    name: str, *, hand: str = "schunk_sdh2", goal: Goal | None = None, young: float = 5e5, **options: float
 ) -> MadeTask:
     """Task and plan of one of the everyday things."""
-    task = make_task(make_body(name, young=young), hand=hand, wish=wish, name=name)
+    task = make_task(make_body(name, young=young), hand=hand, goal=goal, name=name)
     return MadeTask(task, make_grasp(task, **options))  # type: ignore[arg-type]
 
 
-def prepared(body: Body) -> PreparedObject:
+def prepared_object(body: Body) -> PreparedObject:
     """The contact model of a body."""
     m = body.material
     if body.liquid is not None:
@@ -215,12 +215,12 @@ def _first_zero(gap: object) -> float:
 
 
 def _settled(
-    task: Task, thing: PreparedObject, surfaces: list[PadSurface], Ts: list[pin.SE3], weight: np.ndarray
+    task: Task, prepared: PreparedObject, surfaces: list[PadSurface], Ts: list[pin.SE3], weight: np.ndarray
 ) -> ContactState | None:
     T = task.T_world_object
     arm = T.act(task.body.centre_of_mass()) - T.translation
     load = np.concatenate([weight, np.cross(arm, weight)])
-    state = settle(thing, surfaces, Ts, T, load=load)
+    state = settle(prepared, surfaces, Ts, T, load=load)
     return state if state.status is ContactStatus.SETTLED else None
 
 

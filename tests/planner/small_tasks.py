@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.objects import Body, ContactLimits, Material, make_shape
-from pliant.planner import Carrier, MoveFrame, Plan, PlannerOptions, Task, Wish, plan
+from pliant.planner import Carrier, Goal, MoveFrame, Plan, PlannerOptions, Task, plan
 from pliant.robot import load_assembly
 
 YOUNG, FRICTION, MASS = 5e5, 0.6, 0.12
@@ -31,14 +31,14 @@ def gripper():
 
 
 def ball_task(hypotheses: int = 24, move: bool = True, **body) -> Task:
-    wish = Wish(0.05, (0.0, 0.0, 0.02) if move else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), MoveFrame.WORLD, 3, Carrier.ARM)
+    goal = Goal(0.05, (0.0, 0.0, 0.02) if move else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), MoveFrame.WORLD, 3, Carrier.ARM)
     return Task(
         gripper(),
         gripper().q_home,
         ball(**body),
         pin.SE3(np.eye(3), np.array([0.5, 0.0, 0.3])),
         (),
-        wish,
+        goal,
         PlannerOptions(faces=20, rolls=4, keep=3, hypotheses=hypotheses),
         "ball",
     )

@@ -9,17 +9,17 @@ from small_tasks import ball, gripper
 
 from pliant.contact import PreparedObject, clearance
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.closing_hand import GraspingHand
+from pliant.planner.closing_hand import ClosingHand
 
 
 @cache
-def thing():
+def prepared():
     return PreparedObject.of(ball().mesh, young=5e5, poisson=0.45, model="halfspace")
 
 
 @cache
 def hand():
-    return GraspingHand(gripper(), friction=0.6)
+    return ClosingHand(gripper(), friction=0.6)
 
 
 def before_palm(distance, turn=0.0, aside=0.0):
@@ -35,19 +35,19 @@ def reach():
 @pytest.mark.parametrize("turn", [0.0, 0.4, 1.3])
 def test_at_the_first_touch_the_gap_is_zero_to_a_hundredth_of_a_millimetre(turn):
     T = before_palm(reach() - 0.01, turn)
-    closing = close_hand(thing(), hand(), "parallel", ("left", "right"), T)
+    closing = close_hand(prepared(), hand(), "parallel", ("left", "right"), T)
     assert len(closing.touching) > 0
     poses = hand().poses(closing.q, T)
     for touch in closing.touching:
-        gap = clearance(thing(), hand().links[touch.link].surface, poses[touch.link])
+        gap = clearance(prepared(), hand().links[touch.link].surface, poses[touch.link])
         assert abs(gap) < 1e-5
 
 
 def test_the_touch_does_not_depend_on_the_tolerance_or_on_where_the_fingers_begin():
     T = before_palm(reach() - 0.01, 0.3)
-    exact = close_hand(thing(), hand(), "parallel", ("left", "right"), T, tolerance=1e-7).q
+    exact = close_hand(prepared(), hand(), "parallel", ("left", "right"), T, tolerance=1e-7).q
     for options in ({"tolerance": 2e-5}, {"opening": 0.1}, {"opening": 0.3}):
-        q = close_hand(thing(), hand(), "parallel", ("left", "right"), T, **options).q
+        q = close_hand(prepared(), hand(), "parallel", ("left", "right"), T, **options).q
         poses = zip(hand().poses(exact, T), hand().poses(q, T), strict=True)
         apart = max(np.linalg.norm(a.translation - b.translation) for a, b in poses)
         assert apart < 1e-4
@@ -55,24 +55,24 @@ def test_the_touch_does_not_depend_on_the_tolerance_or_on_where_the_fingers_begi
 
 def test_no_finger_point_is_inside_the_ball_anywhere_on_the_way_to_the_touch():
     T = before_palm(reach() - 0.01)
-    closing = close_hand(thing(), hand(), "parallel", ("left", "right"), T)
+    closing = close_hand(prepared(), hand(), "parallel", ("left", "right"), T)
     everything = tuple(range(len(hand().links)))
     for share in np.linspace(0.0, 0.98, 30):
         q = closing.q_open + share * (closing.q - closing.q_open)
-        assert hand().deepest_point(thing(), hand().poses(q, T), everything).min() > 0.0
+        assert hand().deepest_point(prepared(), hand().poses(q, T), everything).min() > 0.0
 
 
 def test_fingers_that_pass_beside_the_ball_never_touch():
     T = before_palm(reach() + 0.1)
-    assert close_hand(thing(), hand(), "parallel", ("left", "right"), T).touching == ()
+    assert close_hand(prepared(), hand(), "parallel", ("left", "right"), T).touching == ()
 
 
 def test_the_open_hand_gap_is_the_smallest_exact_clearance_of_its_links_where_it_is_small():
     T = before_palm(reach() - 0.02)
     q = hand().q_open(hand().preshape("parallel"))
-    gap, link = open_hand_gap(thing(), hand(), q, T, margin=0.1)
+    gap, link = open_hand_gap(prepared(), hand(), q, T, margin=0.1)
     exact = {
-        other.name: clearance(thing(), other.surface, pose)
+        other.name: clearance(prepared(), other.surface, pose)
         for other, pose in zip(hand().links, hand().poses(q, T), strict=True)
     }
     assert exact[link] == pytest.approx(min(exact.values()), abs=2e-3)
@@ -81,7 +81,7 @@ def test_the_open_hand_gap_is_the_smallest_exact_clearance_of_its_links_where_it
 
 
 def test_an_open_hand_in_the_ball_is_seen_with_its_depth_and_link():
-    gap, link = open_hand_gap(thing(), hand(), hand().q_open(hand().preshape("parallel")), before_palm(0.0))
+    gap, link = open_hand_gap(prepared(), hand(), hand().q_open(hand().preshape("parallel")), before_palm(0.0))
     assert gap < -0.01
     assert link == gripper().hand.palm.link
 
@@ -93,7 +93,7 @@ def test_the_quick_bound_never_exceeds_the_exact_clearance():
         q = hand().robot.random_q(rng)
         T = pin.SE3(pin.exp3(rng.normal(size=3)), rng.normal(size=3) * 0.08)
         poses = hand().poses(q, T)
-        for bound, link, pose in zip(hand().bounds(thing(), poses, everything), hand().links, poses, strict=True):
-            exact = clearance(thing(), link.surface, pose)
+        for bound, link, pose in zip(hand().bounds(prepared(), poses, everything), hand().links, poses, strict=True):
+            exact = clearance(prepared(), link.surface, pose)
             if exact > 0.0:
                 assert bound <= exact + 1e-4

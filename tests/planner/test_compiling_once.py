@@ -27,7 +27,7 @@ class Compiler:
         self._meeting = threading.Barrier(2)
         self.together = threading.Barrier(2)
 
-    def __call__(self, setting: Any, item: str) -> str:
+    def __call__(self, context: Any, item: str) -> str:
         if item == "falls early":  # most hypotheses fall before they touch, and compile nothing
             return item
         if not self.done:
@@ -65,7 +65,7 @@ def test_two_workers_that_begin_at_once_compile_once_and_then_work_side_by_side(
 
 
 def test_a_worker_that_raises_while_it_compiles_lets_the_others_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(setting: Any, item: str) -> None:
+    def broken(context: Any, item: str) -> None:
         raise ZeroDivisionError(item)
 
     lock = get_context("spawn").Lock()

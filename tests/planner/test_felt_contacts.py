@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pliant.planner.closing_hand import GraspingHand
+from pliant.planner.closing_hand import ClosingHand
 from pliant.robot import cell_layout, load_assembly
 
 
 @pytest.fixture(scope="module")
-def hand() -> GraspingHand:
-    return GraspingHand(load_assembly(None, "schunk_sdh2"), friction=0.5)
+def hand() -> ClosingHand:
+    return ClosingHand(load_assembly(None, "schunk_sdh2"), friction=0.5)
 
 
-def test_a_pad_feels_in_its_middle_and_not_at_its_edge(hand: GraspingHand) -> None:
+def test_a_pad_feels_in_its_middle_and_not_at_its_edge(hand: ClosingHand) -> None:
     link = next(link for link in hand.links if link.name == "finger_1_distal")
     array = next(array for array in hand.description.tactile if array.link == link.name)
     layout = cell_layout(array)
@@ -25,7 +25,7 @@ def test_a_pad_feels_in_its_middle_and_not_at_its_edge(hand: GraspingHand) -> No
     assert feels[1:-1, 2:4].all()
 
 
-def test_a_place_beside_the_pad_is_not_felt_and_a_link_without_cells_does_not_care(hand: GraspingHand) -> None:
+def test_a_place_beside_the_pad_is_not_felt_and_a_link_without_cells_does_not_care(hand: ClosingHand) -> None:
     link = next(link for link in hand.links if link.name == "thumb_distal")
     assert not link.feels(link.cells.mean(axis=0) + np.array([0.0, 0.05, 0.0]), 2.5e-3)
     palm = next(link for link in hand.links if not len(link.cells))

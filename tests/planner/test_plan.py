@@ -139,7 +139,7 @@ def test_progress_is_told_with_the_stages_that_reject():
     told = []
     plan(limited(ball_task(move=False), 6), jobs=1, progress=lambda *what: told.append(what))
     assert told[-1][1] == told[-1][2]
-    assert any(sum(fallen.values()) > 0 for _, _, _, fallen in told)
+    assert any(sum(rejected.values()) > 0 for _, _, _, rejected in told)
 
 
 def test_wrong_questions_are_refused_with_their_field():

@@ -204,7 +204,7 @@ def _motions_sabotaged() -> dict[str, tuple[Callable[[Plan], Plan], str]]:
             "off the trajectory's pose",
         ),
         "lifted too little": (
-            lambda p: replace(p, task=replace(p.task, wish=replace(p.task.wish, lift=0.08))),
+            lambda p: replace(p, task=replace(p.task, goal=replace(p.task.goal, lift=0.08))),
             "is lifted by 49.7 mm; 80 mm",
         ),
     }
@@ -238,7 +238,7 @@ def test_a_move_that_was_not_made_or_made_wrongly_is_found_out() -> None:
     plan = ball_plan(move=True)
 
     def wishing(**changes: Any) -> Plan:
-        return replace(plan, task=replace(plan.task, wish=replace(plan.task.wish, **changes)))
+        return replace(plan, task=replace(plan.task, goal=replace(plan.task.goal, **changes)))
 
     assert "the object ends 10 mm and" in problems(wishing(translation=(0.01, 0.0, 0.0125)))
     assert "and 10 deg from where it should" in problems(wishing(rotation=(0.0, 0.0, np.radians(10))))

@@ -61,9 +61,9 @@ class Client:
 
 def search(task: Task) -> Plan:
     """The planner's place is taken by a plan that is known."""
-    if task.wish.lift > 0.5:
+    if task.goal.lift > 0.5:
         raise OptionError("task", "cannot lift so far")
-    if task.wish.lift > 0.2:
+    if task.goal.lift > 0.2:
         return replace(ball_plan(), status=PlanStatus.NONE, grasps=(), advice="lift less")
     return ball_plan()
 

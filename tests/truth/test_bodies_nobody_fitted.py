@@ -39,11 +39,11 @@ def body(name: str) -> tuple[Mesh, float]:
 @pytest.mark.parametrize("name", CASES)
 def test_force_on_a_body_of_another_shape(name: str) -> None:
     mesh, pole = body(name)
-    thing = PreparedObject.of(mesh, young=5e5, poisson=0.45)
+    prepared = PreparedObject.of(mesh, young=5e5, poisson=0.45)
     pad = PadSurface("ball", SphereSurface(0.01))
     contacts = [((0, 0, pole), (0, 0, 1)), ((0, 0, -pole), (0, 0, -1))]
     for depth, force in CASES[name].items():
-        regions = press(thing, [pad, pad], contacts, depth * 1e-3).state.regions
+        regions = press(prepared, [pad, pad], contacts, depth * 1e-3).state.regions
         assert len(regions) == 2
         for region in regions:
             assert region.normal_force == pytest.approx(force, rel=TOLERANCE)

@@ -232,17 +232,17 @@ def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
         again = panel.read()
         assert again.body.material == task.body.material
         assert again.body.limits == task.body.limits
-        assert again.wish == task.wish
+        assert again.goal == task.goal
         assert again.options == task.options
         assert again.body.mass == pytest.approx(task.body.mass)
         for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
             task = shipped_task(other)
             session.open(Opened(task))
             again = panel.read()
-            assert (again.body.material, again.body.limits, again.wish, again.options) == (
+            assert (again.body.material, again.body.limits, again.goal, again.options) == (
                 task.body.material,
                 task.body.limits,
-                task.wish,
+                task.goal,
                 task.options,
             )
             assert again.assembly.name == task.assembly.name

@@ -145,10 +145,10 @@ class _Model:
         assembly: Assembly,
         body: Body,
         T_world_object: pin.SE3,
-        thing: PreparedObject,
+        prepared: PreparedObject,
         rigid: bool,
     ) -> None:
-        self.samples, self.robot, self.thing, self.T = samples, assembly.robot, thing, T_world_object
+        self.samples, self.robot, self.prepared, self.T = samples, assembly.robot, prepared, T_world_object
         self.links = tuple(dict.fromkeys(samples.links))
         self.pads = pad_surfaces(assembly, self.links, max(body.material.friction, 0.1), rigid=rigid)
         self.poses = [self.robot.poses(self.links, point.q) for point in samples.points]
@@ -156,7 +156,7 @@ class _Model:
         self.normals = np.array([by_link[link] for link in self.links])
         self.Ts_world_object = [self._between(poses) for poses in self.poses]
         self.felt = np.array([float(np.mean(point.forces)) for point in samples.points])
-        self._one_minus = 1.0 - thing.poisson**2
+        self._one_minus = 1.0 - prepared.poisson**2
         # 1/E* of the covers; the softest counts
         self._covers = max((1.0 - pad.poisson**2) / pad.young for pad in self.pads)
 
@@ -169,7 +169,7 @@ class _Model:
         normals = np.array([pose.rotation @ n for pose, n in zip(poses, self.normals, strict=True)])
         for _ in range(MOST_SHIFTS):
             gaps = np.array(
-                [clearance(self.thing, p, T.actInv(pose)) for p, pose in zip(self.pads, poses, strict=True)]
+                [clearance(self.prepared, p, T.actInv(pose)) for p, pose in zip(self.pads, poses, strict=True)]
             )
             if np.ptp(gaps) < EVEN:
                 break
@@ -192,7 +192,7 @@ class _Model:
             pin.SE3(T.rotation, T.translation + offset * (T.rotation @ n))
             for T, n in zip(self.poses[k], self.normals, strict=True)
         ]
-        state = settle(replace(self.thing, young=young), self.pads, Ts, self.Ts_world_object[k])
+        state = settle(replace(self.prepared, young=young), self.pads, Ts, self.Ts_world_object[k])
         return state.regions if state.status is ContactStatus.SETTLED else ()
 
     def fit(self, offset: float, young: float, some: Sequence[int]) -> tuple[float, float]:
@@ -218,7 +218,7 @@ class _Model:
     def _scaled(self, young: float, scale: float) -> float:
         """E with which forces are ``scale`` times as large: they go with E*, 1/E* = (1 - nu^2) / E + the cover's."""
         compliance = (self._one_minus / young + self._covers) / scale - self._covers
-        most = YOUNG_RANGE * self.thing.young
+        most = YOUNG_RANGE * self.prepared.young
         return float(np.clip(self._one_minus / max(compliance, self._one_minus / most), most / YOUNG_RANGE**2, most))
 
 
@@ -227,7 +227,7 @@ def fit_squeeze(
     assembly: Assembly,
     body: Body,
     T_world_object: pin.SE3,
-    thing: PreparedObject,
+    prepared: PreparedObject,
     *,
     planned_force: float,
     planned_stiffness: float,
@@ -248,14 +248,16 @@ def fit_squeeze(
         raise OptionError("calibration", f"{len(samples.points)} steps of the squeeze were reached; three are needed")
     start = body.material.young
     steps = samples.points
-    model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, thing, rigid_pads)
+    model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, prepared, rigid_pads)
     young, offset = _best(model, start)
     small = [k for k in range(len(model.felt)) if model.strain(k, young, offset) <= SMALL_STRAIN]
     if len(small) < len(model.felt):
         most = max((model.felt[k] for k in small), default=0.0)
         steps = tuple(point for point in steps if float(np.mean(point.forces)) <= most)
         if len(steps) >= LEAST_SMALL:
-            model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, thing, rigid_pads)
+            model = _Model(
+                replace(samples, points=_strong(steps)), assembly, body, T_world_object, prepared, rigid_pads
+            )
             young, offset = _best(model, start)
     felt, count = model.felt, len(model.felt)
     told = np.array([model.force(k, young, offset) for k in range(count)])

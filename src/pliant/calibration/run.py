@@ -27,7 +27,7 @@ def calibrate_on_driver(
     driver: Driver,
     task: Task,
     grasp: PlannedGrasp,
-    thing: PreparedObject,
+    prepared: PreparedObject,
     *,
     options: ControlOptions | None = None,
     processor: TactileProcessor | None = None,
@@ -61,7 +61,7 @@ def calibrate_on_driver(
     failure = attend(driver, squeeze, q_start, patience)
     if failure:
         return CalibrationRun(None, failure, squeeze.log, squeeze.samples)
-    return fit_run(squeeze, squeeze.log, task, grasp, thing)
+    return fit_run(squeeze, squeeze.log, task, grasp, prepared)
 
 
 def fit_run(
@@ -69,7 +69,7 @@ def fit_run(
     log: RunLog,
     task: Task,
     grasp: PlannedGrasp,
-    thing: PreparedObject,
+    prepared: PreparedObject,
     *,
     rigid_pads: bool = False,
 ) -> CalibrationRun:
@@ -82,7 +82,7 @@ def fit_run(
             task.assembly,
             task.body,
             task.T_world_object,
-            thing,
+            prepared,
             planned_force=grasp.grasp.largest_force,
             planned_stiffness=float(stiffness),
             rigid_pads=rigid_pads,

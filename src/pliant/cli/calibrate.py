@@ -131,15 +131,15 @@ def _on_driver(
     from pliant.calibration import calibrate_on_driver
     from pliant.cli.run_driver import opened_driver
     from pliant.control import ControlOptions
-    from pliant.planner import prepare_body
+    from pliant.planner import prepare_object
     from pliant.tactile import TactileProcessor
 
     assert task.assembly.hand is not None
-    thing = prepare_body(task.body)  # before the robot is spoken to: it may take some seconds
+    prepared = prepare_object(task.body)  # before the robot is spoken to: it may take some seconds
     with opened_driver(name, task.assembly, ControlOptions(speed=speed)) as (driver, control, sensor):
         processor = TactileProcessor.for_hand(task.assembly.hand, sensor=sensor)
         return calibrate_on_driver(
-            driver, task, grasp, thing, options=control, processor=processor, from_pregrasp=from_pregrasp, slip=slip
+            driver, task, grasp, prepared, options=control, processor=processor, from_pregrasp=from_pregrasp, slip=slip
         )
 
 

@@ -16,7 +16,7 @@ _RINGS = 0.02
 volume."""
 
 
-def displacement(thing: PreparedObject, state: ContactState) -> Floats:
+def displacement(prepared: PreparedObject, state: ContactState) -> Floats:
     """Displacement of every vertex of the object's mesh, in the object's frame, rigid motion left out [m].
 
     The finite elements give the body's share, ``u = C sum_A F_A b_A``; under and around small contacts the half-space
@@ -27,40 +27,40 @@ def displacement(thing: PreparedObject, state: ContactState) -> Floats:
     Raises:
         OptionError: the object's surface is no mesh.
     """
-    if not isinstance(thing.surface, MeshSurface):
+    if not isinstance(prepared.surface, MeshSurface):
         raise OptionError("object", "only a mesh has vertices to displace")
-    vertices = thing.surface.smooth.mesh.vertices
+    vertices = prepared.surface.smooth.mesh.vertices
     out = np.zeros_like(vertices)
-    if thing.body is not None:
-        on_elements = np.zeros((len(thing.body.points), 3))
+    if prepared.body is not None:
+        on_elements = np.zeros((len(prepared.body.points), 3))
         for load in state.loads:
-            on_elements += thing.body.displacement(load.corners, load.forces, thing.young)
-        corners, weights = thing.embedding
+            on_elements += prepared.body.displacement(load.corners, load.forces, prepared.young)
+        corners, weights = prepared.embedding
         out = np.einsum("vk,vkx->vx", weights, on_elements[corners])
-        if thing.body.wall is not None:
-            return out + _dents(thing, state)
+        if prepared.body.wall is not None:
+            return out + _dents(prepared, state)
     pose = state.T_world_object
     for k, region in enumerate(state.regions):
         points = (region.p_world_cells - pose.translation) @ pose.rotation
         normal = pose.rotation.T @ region.normal
         forces = region.pressures * region.cell_area
         size = np.sqrt(region.cell_area)
-        local = _boussinesq(vertices, points, forces, size) * thing.compliance
-        if thing.body is not None:
+        local = _boussinesq(vertices, points, forces, size) * prepared.compliance
+        if prepared.body is not None:
             if not state.loads[k].radii.any():
                 continue
             centre = pose.rotation.T @ (region.centre - pose.translation)
-            local -= _hertz(vertices - centre, normal, state.loads[k]) * thing.compliance
-        facing = np.einsum("ij,j->i", thing.vertex_normals, normal) < -0.2
+            local -= _hertz(vertices - centre, normal, state.loads[k]) * prepared.compliance
+        facing = np.einsum("ij,j->i", prepared.vertex_normals, normal) < -0.2
         near = np.linalg.norm(vertices - points.mean(axis=0), axis=1) < 12.0 * max(region.radius, size)
         out += np.where(facing & near, local, 0.0)[:, None] * normal
-    return _keep_volume(thing, out) if thing.body is None else out
+    return _keep_volume(prepared, out) if prepared.body is None else out
 
 
-def _dents(thing: PreparedObject, state: ContactState) -> Floats:
+def _dents(prepared: PreparedObject, state: ContactState) -> Floats:
     """What the dents of a vessel's wall are finer than its corners show [m]."""
-    assert thing.body is not None and isinstance(thing.surface, MeshSurface)
-    vertices = thing.surface.smooth.mesh.vertices
+    assert prepared.body is not None and isinstance(prepared.surface, MeshSurface)
+    vertices = prepared.surface.smooth.mesh.vertices
     out = np.zeros_like(vertices)
     pose = state.T_world_object
     for region, load in zip(state.regions, state.loads, strict=False):
@@ -72,34 +72,34 @@ def _dents(thing: PreparedObject, state: ContactState) -> Floats:
         cells = (region.p_world_cells - pose.translation) @ pose.rotation, region.pressures * region.cell_area
         origin = pose.rotation.T @ (region.centre - pose.translation)
         near, inward = fine_dent(
-            thing.body, origin, axes, (load.corners, shares / shares.sum(), load.radii), cells, vertices
+            prepared.body, origin, axes, (load.corners, shares / shares.sum(), load.radii), cells, vertices
         )
-        facing = thing.vertex_normals[near] @ axes[2] > 0.2
-        out[near[facing]] -= inward[facing, None] / thing.young * axes[2]
+        facing = prepared.vertex_normals[near] @ axes[2] > 0.2
+        out[near[facing]] -= inward[facing, None] / prepared.young * axes[2]
     return out
 
 
-def deformed_vertices(thing: PreparedObject, state: ContactState) -> Floats:
+def deformed_vertices(prepared: PreparedObject, state: ContactState) -> Floats:
     """Displaced vertices of the object's mesh, in the object's frame [m]."""
-    if not isinstance(thing.surface, MeshSurface):
+    if not isinstance(prepared.surface, MeshSurface):
         raise OptionError("object", "only a mesh has vertices to displace")
-    return thing.surface.smooth.mesh.vertices + displacement(thing, state)
+    return prepared.surface.smooth.mesh.vertices + displacement(prepared, state)
 
 
-def volume_change(thing: PreparedObject, state: ContactState) -> float:
+def volume_change(prepared: PreparedObject, state: ContactState) -> float:
     """Relative change of the object's volume under its contact forces.
 
     Exact for a linear elastic body in balance, without knowing its displacement (Betti, with a uniform dilatation as
     the other load case):  dV = (1 - 2 nu) / E  sum_k f_k . x_k. Of a vessel, the change of what it holds: dV = f . C g.
     """
-    if not isinstance(thing.surface, MeshSurface):
+    if not isinstance(prepared.surface, MeshSurface):
         return 0.0
-    if thing.body is not None and thing.body.wall is not None:
+    if prepared.body is not None and prepared.body.wall is not None:
         gained = sum(
-            float(load.forces.ravel() @ thing.body.wall.swelling.reshape(-1, 3)[load.corners].ravel())
+            float(load.forces.ravel() @ prepared.body.wall.swelling.reshape(-1, 3)[load.corners].ravel())
             for load in state.loads
         )
-        return gained / thing.young / thing.volume
+        return gained / prepared.young / prepared.volume
     pose = state.T_world_object
     work = 0.0
     resultant = np.zeros(3)
@@ -109,9 +109,9 @@ def volume_change(thing: PreparedObject, state: ContactState) -> float:
         at = region.p_world_cells - 0.5 * region.depths[:, None] * region.normal - pose.translation
         work += float(np.einsum("ij,ij->", forces, at))
         resultant += forces.sum(axis=0)
-    centre = pose.rotation @ thing.surface.smooth.mesh.vertices.mean(axis=0)
+    centre = pose.rotation @ prepared.surface.smooth.mesh.vertices.mean(axis=0)
     work -= float(resultant @ centre)  # what is left unbalanced is carried by the body's inertia, about its middle
-    return (1.0 - 2.0 * thing.poisson) / thing.young * work / thing.volume
+    return (1.0 - 2.0 * prepared.poisson) / prepared.young * work / prepared.volume
 
 
 @njit(cache=True)
@@ -144,17 +144,17 @@ def _hertz(offset: Floats, normal: Floats, load: SurfaceLoad) -> Floats:
     return np.asarray(force * np.where(r < rho, inside, outside))
 
 
-def _keep_volume(thing: PreparedObject, moved: Floats) -> Floats:
+def _keep_volume(prepared: PreparedObject, moved: Floats) -> Floats:
     size = np.linalg.norm(moved, axis=1)
     if not size.any():
         return moved
     near = size > _RINGS * size.max()
     out = np.where(near[:, None], moved, 0.0)
-    vectors = thing.vertex_areas
+    vectors = prepared.vertex_areas
     gained = float(np.einsum("ij,ij->", vectors, out))
     # an incompressible solid gives back outside what it loses under the pads; a compressible one less
-    back = -gained * 2.0 * thing.poisson
+    back = -gained * 2.0 * prepared.poisson
     room = np.linalg.norm(vectors[~near], axis=1).sum()
     if room > 0.0:
-        out[~near] = back / room * thing.vertex_normals[~near]
+        out[~near] = back / room * prepared.vertex_normals[~near]
     return out

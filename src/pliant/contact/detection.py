@@ -52,7 +52,7 @@ def cross(a: Floats, b: Floats) -> Floats:
 
 
 def find_overlaps(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pad: Surface,
     T_object_pad: pin.SE3,
     *,
@@ -68,7 +68,7 @@ def find_overlaps(
         seeds: places to search from at most.
         only_deepest: only the first of the answer matters; the others may be rough or missing.
     """
-    target = thing.surface
+    target = prepared.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
     hints = np.empty((len(target.points) + len(pad.points), 7))
     found = 0

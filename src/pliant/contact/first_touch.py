@@ -15,12 +15,12 @@ _CLOSE = 1e3
 """Clearances this many times apart are measured in the same way: near contact, on the smooth surfaces."""
 
 
-def clearance(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> float:
+def clearance(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> float:
     """Distance between the smooth surfaces of pad and object [m]; negative: how deep they overlap.
 
     Near contact it is exact to the surfaces; far away it is a lower bound, good for advancing.
     """
-    surface, other = thing.surface, pad.surface
+    surface, other = prepared.surface, pad.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
     bound = np.inf
     if len(surface.points):
@@ -30,14 +30,14 @@ def clearance(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> 
     margin = 1.5 * max(surface.spacing, other.spacing)
     if bound > margin:
         return bound
-    places = find_overlaps(thing, other, T_object_pad, near=4.0 * margin, seeds=3, only_deepest=True)
+    places = find_overlaps(prepared, other, T_object_pad, near=4.0 * margin, seeds=3, only_deepest=True)
     if places:
         return -max(place.depth for place in places)
     return max(bound, 1e-6 * margin)
 
 
 def find_first_touch(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pad: PadSurface,
     T_object_pad: Callable[[float], pin.SE3],
     *,
@@ -61,7 +61,7 @@ def find_first_touch(
     at = start
     before: tuple[float, float] | None = None
     for _ in range(200):
-        gap = clearance(thing, pad, T_object_pad(at))
+        gap = clearance(prepared, pad, T_object_pad(at))
         if gap <= tolerance:
             break
         # the clearance may be a little too large next to a touch: leave a hair
@@ -80,7 +80,7 @@ def find_first_touch(
     middle = low[0]
     for _ in range(40):
         middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
-        gap = clearance(thing, pad, T_object_pad(middle))
+        gap = clearance(prepared, pad, T_object_pad(middle))
         if abs(gap) <= tolerance or (high[0] - low[0]) * speed <= tolerance:
             break
         if gap > 0:

@@ -38,7 +38,7 @@ class PressResult:
 
 @one_thread
 def press(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: Sequence[PadSurface],
     contacts: Sequence[tuple[ArrayLike, ArrayLike | None]],
     depth: float,
@@ -60,35 +60,35 @@ def press(
     """
     if not (np.isfinite(depth) and depth > 0.0):
         raise OptionError("depth", f"{depth!r} m; must be positive")
-    assert isinstance(thing.surface, MeshSurface)
-    if depth > thing.surface.size:
-        allowed = f"less than the object's size, {thing.surface.size * 1e3:.3g} mm; metres?"
+    assert isinstance(prepared.surface, MeshSurface)
+    if depth > prepared.surface.size:
+        allowed = f"less than the object's size, {prepared.surface.size * 1e3:.3g} mm; metres?"
         raise OptionError("depth", Problem("", f"{depth:.4g} m", allowed))
     if len(pads) != len(contacts):
         raise OptionError("contacts", f"{len(contacts)} contacts but {len(pads)} pads")
     poses = [
-        _pressed(thing, pad, k, *contact, depth) for k, (pad, contact) in enumerate(zip(pads, contacts, strict=True))
+        _pressed(prepared, pad, k, *contact, depth) for k, (pad, contact) in enumerate(zip(pads, contacts, strict=True))
     ]
-    state = solve_contacts(thing, pads, poses, free=not fixed, cells=cells)
-    moved = displacement(thing, state)
+    state = solve_contacts(prepared, pads, poses, free=not fixed, cells=cells)
+    moved = displacement(prepared, state)
     warnings = [*state.warnings]
     for region in state.regions:
         warnings.extend(f"{region.pad}: {warning}" for warning in region.warnings)
     largest = float(np.linalg.norm(moved, axis=1).max(initial=0.0))
-    return PressResult(state, largest, volume_change(thing, state), tuple(dict.fromkeys(warnings)))
+    return PressResult(state, largest, volume_change(prepared, state), tuple(dict.fromkeys(warnings)))
 
 
 def _pressed(
-    thing: PreparedObject, pad: PadSurface, number: int, point: ArrayLike, direction: ArrayLike | None, depth: float
+    prepared: PreparedObject, pad: PadSurface, number: int, point: ArrayLike, direction: ArrayLike | None, depth: float
 ) -> pin.SE3:
     """Pose of the pad at the end of its travel, in the object's frame."""
-    assert isinstance(thing.surface, MeshSurface)
+    assert isinstance(prepared.surface, MeshSurface)
     where = f"contact {number + 1}"
     p = np.asarray(point, dtype=np.float64).reshape(3)
-    size = thing.surface.size
+    size = prepared.surface.size
     if not np.abs(p).max() < 1e6:  # also what is not a number
         raise OptionError(where, Problem("", f"{p.tolist()} is no place near the object", "metres"))
-    touch, normals, _ = thing.surface.smooth.project(p[None])
+    touch, normals, _ = prepared.surface.smooth.project(p[None])
     if np.linalg.norm(touch[0] - p) > 0.1 * size:
         far = np.linalg.norm(touch[0] - p)
         raise OptionError(
@@ -118,11 +118,11 @@ def _pressed(
         return pin.SE3(axes.T.copy(), touch[0] + (offset - travel) * normal)
 
     start = 0.0
-    while clearance(thing, pad, pose(start)) < 0.0:
-        start -= max(0.02 * size, -2.0 * clearance(thing, pad, pose(start)))
+    while clearance(prepared, pad, pose(start)) < 0.0:
+        start -= max(0.02 * size, -2.0 * clearance(prepared, pad, pose(start)))
         if start < -2.0 * size:
             raise OptionError(where, "the pad does not fit to the surface there")
-    reached = find_first_touch(thing, pad, pose, start=start, stop=start + 3.0 * size, speed=1.0)
+    reached = find_first_touch(prepared, pad, pose, start=start, stop=start + 3.0 * size, speed=1.0)
     if reached is None:
         raise OptionError(where, "the pad never touches the object along this direction")
     return pose(reached + depth)

@@ -83,7 +83,7 @@ class ContactProblem:
 
 
 def assemble(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: list[PadSurface],
     Ts_object_pad: list[pin.SE3],
     patches: list[Patch],
@@ -92,7 +92,7 @@ def assemble(
 ) -> ContactProblem:
     """Lay the grids, measure the gaps, fill L + H."""
     for patch in patches:
-        _measure(thing, pads[patch.pad], Ts_object_pad[patch.pad], patch, count)
+        _measure(prepared, pads[patch.pad], Ts_object_pad[patch.pad], patch, count)
     sizes = [len(patch.cells) for patch in patches]
     block = np.repeat(np.arange(len(patches)), sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -109,40 +109,40 @@ def assemble(
             patch.cells,
             patch.xy,
             patch.tilt,
-            *_half_space_constants(thing, pads[patch.pad]),
+            *_half_space_constants(prepared, pads[patch.pad]),
             coupling[a, a],
             compliance[at, at],
         )
-        dents.append(_dent(thing, patch, count))
+        dents.append(_dent(prepared, patch, count))
         if dents[-1] is not None:
             compliance[at, at] += dents[-1]
-    _resolve_large(thing, pads, patches, compliance, coupling, dents, block, count)
+    _resolve_large(prepared, pads, patches, compliance, coupling, dents, block, count)
     return ContactProblem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
 
 
-def _dent(thing: PreparedObject, patch: Patch, count: int) -> Floats | None:
+def _dent(prepared: PreparedObject, patch: Patch, count: int) -> Floats | None:
     """What a vessel's wall adds to the half-space between the cells of a patch [m/N]."""
     if patch.spread is None or patch.spread.shallow is None:
         return None
-    return patch.spread.shallow.matrix(patch.cells, count, *(2.0 * patch.half / count)) / thing.young
+    return patch.spread.shallow.matrix(patch.cells, count, *(2.0 * patch.half / count)) / prepared.young
 
 
-def _half_space_constants(thing: PreparedObject, pad: PadSurface) -> tuple[float, float, float]:
+def _half_space_constants(prepared: PreparedObject, pad: PadSurface) -> tuple[float, float, float]:
     """Normal, mixed and shear compliances of ``love_matrix`` for the two materials [1/Pa]."""
     constants = np.zeros(3)
-    for body, sign in ((thing, 1.0), (pad, -1.0)):
+    for body, sign in ((prepared, 1.0), (pad, -1.0)):
         nu, c = body.poisson, body.compliance
         constants += c, sign * 0.5 * c * (1.0 - 2.0 * nu) / (1.0 - nu), c * nu / (1.0 - nu)
     return float(constants[0]), float(constants[1]), float(constants[2])
 
 
-def _measure(thing: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
+def _measure(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
     # the stiffer body shapes the interface
-    total = thing.compliance + pad.compliance
-    share = thing.compliance / total if total > 0.0 else 0.5
+    total = prepared.compliance + pad.compliance
+    share = prepared.compliance / total if total > 0.0 else 0.5
     patch.cell_area = float(4.0 * patch.half[0] * patch.half[1] / count**2)
     patch.depth, patch.cells, patch.penetration, patch.xy, patch.slope, patch.tilt, patch.height, patch.owner = measure(
-        thing.surface.shape,
+        prepared.surface.shape,
         pad.surface.shape,
         T_object_pad.rotation,
         T_object_pad.translation,
@@ -172,25 +172,25 @@ def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) 
     return guess
 
 
-def coupling_matrix(thing: PreparedObject, patches: list[Patch]) -> Floats:
+def coupling_matrix(prepared: PreparedObject, patches: list[Patch]) -> Floats:
     """h_AB between the patches [m/N]; zero for a half-space.   (theory 6.2, H)
 
     The elements cannot carry footprints smaller than about their edge. What they add to the half-space varies slowly,
     so its dependence on the footprint is quadratic at first, and from two footprints the value at the true contact
     radius follows.
     """
-    body = thing.body
+    body = prepared.body
     if body is None:
         return np.zeros((len(patches), len(patches)))
     least = _SMALLEST_FOOTPRINT * body.edge
     for patch in patches:
         _place_footprints(body, patch, least)
-    fine = _coupling(thing, patches, [patch.spread for patch in patches])
+    fine = _coupling(prepared, patches, [patch.spread for patch in patches])
     if all(patch.wider is patch.spread for patch in patches):
         return fine
     # position of the true radius on the line through the two squared radii: -1 (a point) to 0 (the smaller footprint)
     place = np.array([float(np.minimum(patch.radii**2 / least**2 - 1.0, 0.0).mean()) for patch in patches])
-    coarse = _coupling(thing, patches, [patch.wider for patch in patches])
+    coarse = _coupling(prepared, patches, [patch.wider for patch in patches])
     return fine + 0.5 * (place[:, None] + place[None, :]) * (coarse - fine)
 
 
@@ -214,8 +214,8 @@ def _place_footprints(body: Compliance, patch: Patch, least: float) -> None:
         patch.wider = footprint(body, patch.origin, patch.axes, wider, shallow)
 
 
-def _coupling(thing: PreparedObject, patches: list[Patch], spreads: list[Footprint | None]) -> Floats:
-    body = thing.body
+def _coupling(prepared: PreparedObject, patches: list[Patch], spreads: list[Footprint | None]) -> Floats:
+    body = prepared.body
     assert body is not None
     out = np.zeros((len(patches), len(patches)))
     for a, (pa, sa) in enumerate(zip(patches, spreads, strict=True)):
@@ -225,15 +225,19 @@ def _coupling(thing: PreparedObject, patches: list[Patch], spreads: list[Footpri
             if sb is None:
                 continue
             na, nb = -pa.axes[2], -pb.axes[2]
-            value = cross_compliance(body.matrix, sa.corners, sa.weights, na, sb.corners, sb.weights, nb) / thing.young
+            value = (
+                cross_compliance(body.matrix, sa.corners, sa.weights, na, sb.corners, sb.weights, nb) / prepared.young
+            )
             if a == b:
-                value -= (1.0 - stiffening(body, pa.radii)) * sa.halfspace * thing.compliance + sa.dent / thing.young
+                value -= (
+                    1.0 - stiffening(body, pa.radii)
+                ) * sa.halfspace * prepared.compliance + sa.dent / prepared.young
             out[a, b] = out[b, a] = value
     return out
 
 
 def _resolve_large(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: list[PadSurface],
     patches: list[Patch],
     compliance: Floats,
@@ -243,7 +247,7 @@ def _resolve_large(
     count: int,
 ) -> None:
     """Where a contact spans several elements, let the body's response vary over it: blend its rows and columns."""
-    body = thing.body
+    body = prepared.body
     if body is None:
         return
     # a patch whose cells have all come free has nothing to resolve
@@ -270,10 +274,10 @@ def _resolve_large(
             corners = spread.corners if rb is None else rb.corners
             shares_b = np.tile(spread.weights, (len(patches[b].cells), 1)) if rb is None else rb.weights
             value = cross_block(body, ra.corners, _along(patches[a], ra.weights), corners, _along(patches[b], shares_b))
-            value /= thing.young
+            value /= prepared.young
             place = at[a], at[b]
             if a == b:
-                mine = thing.compliance / (thing.compliance + pads[patches[a].pad].compliance)
+                mine = prepared.compliance / (prepared.compliance + pads[patches[a].pad].compliance)
                 local, dent = compliance[place] - coupling[a, a], dents[a]
                 if dent is not None:
                     # shell elements hold nothing of the half-space, and of the dent what the corners can show

@@ -44,7 +44,7 @@ class _Grip:
 
 @one_thread
 def settle(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: Sequence[PadSurface],
     Ts_world_pad: Sequence[pin.SE3],
     T_world_object: pin.SE3 | None = None,
@@ -73,16 +73,16 @@ def settle(
     pads = [pad if friction is None else replace(pad, friction=friction) for pad in pads]
     start = pin.SE3.Identity() if T_world_object is None else pin.SE3(T_world_object)
     wrench = np.zeros(6) if load is None else np.asarray(load, dtype=np.float64).reshape(6)
-    state = _settle(thing, pads, list(Ts_world_pad), start, wrench, cells)
+    state = _settle(prepared, pads, list(Ts_world_pad), start, wrench, cells)
     if state.status is ContactStatus.PUSHED_AWAY and wrench.any():
-        without = _settle(thing, pads, list(Ts_world_pad), start, np.zeros(6), cells)
+        without = _settle(prepared, pads, list(Ts_world_pad), start, np.zeros(6), cells)
         if without.status is ContactStatus.SETTLED:
             return replace(without, status=ContactStatus.SLIPS, residual=wrench)
     return state
 
 
 def _settle(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: list[PadSurface],
     Ts_world_pad: list[pin.SE3],
     start: pin.SE3,
@@ -90,10 +90,10 @@ def _settle(
     cells: int,
 ) -> ContactState:
     pose = pin.SE3(start)
-    patches = find_patches(thing, pads, [pose.actInv(T) for T in Ts_world_pad])
+    patches = find_patches(prepared, pads, [pose.actInv(T) for T in Ts_world_pad])
     if not patches:
         return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
-    size = 0.5 * min(thing.surface.size, 1e3)
+    size = 0.5 * min(prepared.surface.size, 1e3)
     first_force: float | None = None
     problem: ContactProblem | None = None
     answer: Pressures | None = None
@@ -101,8 +101,8 @@ def _settle(
     deepest = max(patch.depth for patch in patches)
     for step in range(_PASSES):
         Ts_object_pad = [pose.actInv(T) for T in Ts_world_pad]
-        problem = assemble(thing, pads, Ts_object_pad, patches, coupling_matrix(thing, patches), cells)
-        grips = [_grip(thing, pads[patch.pad], patch, start, pose, size) for patch in patches]
+        problem = assemble(prepared, pads, Ts_object_pad, patches, coupling_matrix(prepared, patches), cells)
+        grips = [_grip(prepared, pads[patch.pad], patch, start, pose, size) for patch in patches]
         local = np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:] / size])
         guess = likely_cells(patches, problem, known=step > 0)
         answer, sticking = _balance(problem, patches, pads, grips, local, size, guess)
@@ -122,21 +122,21 @@ def _settle(
         if step < _FOCUS:
             refocus(patches, problem, answer, cells)
         if step == 0 and np.abs(answer.motion).max() > 0.3 * deepest:
-            patches = _refound(thing, pads, [pose.actInv(T) for T in Ts_world_pad], patches)
+            patches = _refound(prepared, pads, [pose.actInv(T) for T in Ts_world_pad], patches)
     assert problem is not None and answer is not None
     tangential = [
         _friction(grip, patch, pads[patch.pad], answer, problem, k)
         for k, (grip, patch) in enumerate(zip(grips, patches, strict=True))
     ]
-    return report(thing, pads, patches, problem, answer, start, pose, wrench, tangential)
+    return report(prepared, pads, patches, problem, answer, start, pose, wrench, tangential)
 
 
 def _refound(
-    thing: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3], patches: list[Patch]
+    prepared: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3], patches: list[Patch]
 ) -> list[Patch]:
     """After a large first move look again for regions that have appeared; keep those that are known."""
     out = list(patches)
-    for new in find_patches(thing, pads, Ts_object_pad):
+    for new in find_patches(prepared, pads, Ts_object_pad):
         known = any(
             old.pad == new.pad and np.linalg.norm(old.origin - new.origin) < max(old.half.max(), new.half.max())
             for old in patches
@@ -165,14 +165,14 @@ def _cell_rows(patch: Patch, size: float) -> Floats:
     return np.column_stack([normal, np.cross(x, normal) / size])
 
 
-def _grip(thing: PreparedObject, pad: PadSurface, patch: Patch, start: pin.SE3, pose: pin.SE3, size: float) -> _Grip:
+def _grip(prepared: PreparedObject, pad: PadSurface, patch: Patch, start: pin.SE3, pose: pin.SE3, size: float) -> _Grip:
     arm = np.zeros((3, 6))
     arm[:2] = _rows(patch, size)[:2]
     arm[2, 3:] = patch.axes[2] / size
-    along_y, along_x = tangential_stiffness(thing, pad, patch, patch.radii)
+    along_y, along_x = tangential_stiffness(prepared, pad, patch, patch.radii)
     a = float(np.sqrt(np.prod(patch.radii)))
     # 16 G a^3 / 3 of each body in series: 1/G = 2 compliance / (1 - nu)
-    turning = sum(2.0 * body.compliance / (1.0 - body.poisson) for body in (thing, pad)) * 3.0 / (16.0 * a**3)
+    turning = sum(2.0 * body.compliance / (1.0 - body.poisson) for body in (prepared, pad)) * 3.0 / (16.0 * a**3)
     # how far the object's point now at the contact has moved since the start, seen in the object's frame
     moved = patch.origin - (pose.inverse() * start).act(patch.origin)
     turned = -pin.log3((pose.inverse() * start).rotation)

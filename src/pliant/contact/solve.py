@@ -41,7 +41,7 @@ _WIDE = 0.8
 
 @one_thread
 def solve_contacts(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: Sequence[PadSurface],
     Ts_world_pad: Sequence[pin.SE3],
     T_world_object: pin.SE3 | None = None,
@@ -71,18 +71,18 @@ def solve_contacts(
     pose = pin.SE3(start)
     wrench = np.zeros(6) if load is None else np.asarray(load, dtype=np.float64).reshape(6)
     pads = list(pads)
-    patches = find_patches(thing, pads, [pose.actInv(T) for T in Ts_world_pad])
+    patches = find_patches(prepared, pads, [pose.actInv(T) for T in Ts_world_pad])
     if not patches:
         return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
-    scale = 0.5 * min(thing.surface.size, 1e3)
+    scale = 0.5 * min(prepared.surface.size, 1e3)
     problem: ContactProblem | None = None
     answer: Pressures | None = None
     force = np.zeros(0)
     pushed = False
     for step in range(_PASSES):
         Ts_object_pad = [pose.actInv(T) for T in Ts_world_pad]
-        coupling = coupling_matrix(thing, patches)
-        problem = assemble(thing, pads, Ts_object_pad, patches, coupling, cells)
+        coupling = coupling_matrix(prepared, patches)
+        problem = assemble(prepared, pads, Ts_object_pad, patches, coupling, cells)
         patterns, motions = gap_modes(patches, scale) if free else (np.zeros((len(patches), 0)), np.zeros((6, 0)))
         local_load = _in_frame(pose, wrench)
         guess = likely_cells(patches, problem, known=step > 0)
@@ -103,25 +103,25 @@ def solve_contacts(
         refocus(patches, problem, answer, cells)
     assert problem is not None and answer is not None
     if pushed:
-        warnings = _doubts(thing, patches)
+        warnings = _doubts(prepared, patches)
         return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench, warnings=warnings)
-    return report(thing, pads, patches, problem, answer, start, pose, wrench)
+    return report(prepared, pads, patches, problem, answer, start, pose, wrench)
 
 
-def _doubts(thing: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
+def _doubts(prepared: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
     """Why an object said to be pushed away may in truth stay."""
-    body = thing.body
+    body = prepared.body
     if body is None or body.wall is None or all(patch.radii.max() <= _WIDE * body.edge for patch in patches):
         return ()
     return ("contacts wider than the corners of a thin wall: where their forces act is rough, it may in truth stay",)
 
 
-def find_patches(thing: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:
+def find_patches(prepared: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:
     """Every region of every pad, ready to be solved."""
     return [
         patch_of(k, overlap)
         for k, (pad, T) in enumerate(zip(pads, Ts_object_pad, strict=True))
-        for overlap in find_overlaps(thing, pad.surface, T)
+        for overlap in find_overlaps(prepared, pad.surface, T)
     ]
 
 
@@ -178,7 +178,7 @@ def refocus(patches: list[Patch], problem: ContactProblem, answer: Pressures, ce
 
 
 def report(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pads: list[PadSurface],
     patches: list[Patch],
     problem: ContactProblem,
@@ -197,7 +197,7 @@ def report(
     regions: list[ContactRegion] = []
     loads: list[SurfaceLoad] = []
     numbers: dict[int, int] = {}
-    warnings: list[str] = list(thing.body.notes) if thing.body is not None else []
+    warnings: list[str] = list(prepared.body.notes) if prepared.body is not None else []
     residual = wrench.copy()
     for k, patch in enumerate(patches):
         f = answer.forces[problem.block == k]
@@ -206,7 +206,7 @@ def report(
         number = numbers.get(patch.pad, 0)
         numbers[patch.pad] = number + 1
         friction = np.zeros(3) if tangential is None else tangential[k]
-        region = _region(thing, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction[:2])
+        region = _region(prepared, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction[:2])
         regions.append(region)
         if patch.spread is not None:
             loads.append(_surface_load(patch, f))
@@ -254,7 +254,7 @@ def _normal_stiffness(problem: ContactProblem, answer: Pressures, count: int) ->
 
 
 def _region(
-    thing: PreparedObject,
+    prepared: PreparedObject,
     pad: PadSurface,
     number: int,
     patch: Patch,
@@ -276,7 +276,7 @@ def _region(
     centre = patch.origin + np.array([at[0], at[1], float(w @ patch.height)]) @ patch.axes
     rotation = np.column_stack([patch.axes[1], patch.axes[0], -patch.axes[2]])
     T_object_contact = pin.SE3(rotation, centre)
-    warnings = _region_warnings(thing, patch, radii, radius)
+    warnings = _region_warnings(prepared, patch, radii, radius)
     on_pad = 1.0 if pad.pad_faces is None else float(f[on][pad.pad_faces[patch.owner[on]]].sum() / f.sum())
     return ContactRegion(
         pad=pad.name,
@@ -289,7 +289,7 @@ def _region(
         peak_pressure=float(f.max()) / cell_area,
         area=float(on.sum()) * cell_area,
         depth=patch.depth,
-        stiffness=np.diag([*tangential_stiffness(thing, pad, patch, radii), normal_stiffness]),
+        stiffness=np.diag([*tangential_stiffness(prepared, pad, patch, radii), normal_stiffness]),
         p_world_cells=(patch.origin + local[on] @ patch.axes) @ pose.rotation.T + pose.translation,
         pressures=f[on] / cell_area,
         depths=patch.penetration[on],
@@ -301,38 +301,41 @@ def _region(
     )
 
 
-def tangential_stiffness(thing: PreparedObject, pad: PadSurface, patch: Patch, radii: Floats) -> tuple[float, float]:
+def tangential_stiffness(prepared: PreparedObject, pad: PadSurface, patch: Patch, radii: Floats) -> tuple[float, float]:
     """1 / K_t = (2 - nu) / (8 G a) of both bodies + h_tt.   (theory 6.2, tangential response)"""
     a = float(np.sqrt(max(float(np.prod(radii)), 1e-30)))
     local = 0.0
-    for compliance, nu in ((thing.compliance, thing.poisson), (pad.compliance, pad.poisson)):
+    for compliance, nu in ((prepared.compliance, prepared.poisson), (pad.compliance, pad.poisson)):
         # (2 - nu) / (8 G a) with 1 / G = 2 (1 + nu) / E = 2 compliance / (1 - nu)
         local += (2.0 - nu) / (8.0 * a) * 2.0 * compliance / (1.0 - nu)
     out = []
     for axis in (1, 0):
         value = local
-        if thing.body is not None and patch.spread is not None:
+        if prepared.body is not None and patch.spread is not None:
             t = patch.axes[axis]
             s = patch.spread
-            whole = cross_compliance(thing.body.matrix, s.corners, s.weights, t, s.corners, s.weights, t) / thing.young
-            part = s.halfspace * thing.compliance * (2.0 - thing.poisson) / (2.0 * (1.0 - thing.poisson))
-            value += whole - (1.0 - stiffening(thing.body, patch.radii)) * part
+            whole = (
+                cross_compliance(prepared.body.matrix, s.corners, s.weights, t, s.corners, s.weights, t)
+                / prepared.young
+            )
+            part = s.halfspace * prepared.compliance * (2.0 - prepared.poisson) / (2.0 * (1.0 - prepared.poisson))
+            value += whole - (1.0 - stiffening(prepared.body, patch.radii)) * part
         out.append(1.0 / max(value, 0.05 * local) if local > 0.0 else np.inf)
     return out[0], out[1]
 
 
-def _region_warnings(thing: PreparedObject, patch: Patch, radii: Floats, radius: float) -> tuple[str, ...]:
+def _region_warnings(prepared: PreparedObject, patch: Patch, radii: Floats, radius: float) -> tuple[str, ...]:
     out: list[str] = []
-    if thing.body is not None and thing.body.wall is not None:
-        wall = thing.body.wall.thickness
+    if prepared.body is not None and prepared.body.wall is not None:
+        wall = prepared.body.wall.thickness
         if patch.depth > wall:
             out.append(
                 f"indentation {patch.depth * 1e3:.2g} mm is over the wall thickness {wall * 1e3:.2g} mm: "
                 "beyond linear, a wall dents further at less force"
             )
-        if radius > _WIDE * thing.body.edge:
+        if radius > _WIDE * prepared.body.edge:
             out.append(
-                f"contact radius {radius * 1e3:.2g} mm spans the {thing.body.edge * 1e3:.2g} mm corners of a thin "
+                f"contact radius {radius * 1e3:.2g} mm spans the {prepared.body.edge * 1e3:.2g} mm corners of a thin "
                 "wall: rough"
             )
     elif patch.spread is not None:
@@ -346,7 +349,7 @@ def _region_warnings(thing: PreparedObject, patch: Patch, radii: Floats, radius:
                 f"indentation {patch.depth * 1e3:.2g} mm is over a tenth of the thickness "
                 f"{wall * 1e3:.2g} mm: beyond linear"
             )
-    elif thing.body is not None:
+    elif prepared.body is not None:
         out.append(
             f"indentation {patch.depth * 1e3:.2g} mm, deep inside: beyond linear, the body's own response is left out"
         )

@@ -156,7 +156,7 @@ def _check_task(path: Path, folders: tuple[str | Path, ...]) -> Found:
         f"robot {task.assembly.name}: {task.assembly.robot.dof} independent joints",
         f"{body.kind} '{body.mesh.name}', {len(body.mesh.faces)} faces, {body.mass:.4g} kg, "
         f"centre of mass ({centre[0]:.2f}, {centre[1]:.2f}, {centre[2]:.2f}) mm in its own frame",
-        f"{len(task.scene)} obstacles, lift {1000 * task.wish.lift:g} mm, moved by {task.wish.by.value}",
+        f"{len(task.scene)} obstacles, lift {1000 * task.goal.lift:g} mm, moved by {task.goal.by.value}",
     ]
     return task.notes, facts
 

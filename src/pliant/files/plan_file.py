@@ -164,7 +164,7 @@ class _Writer:
             ),
             object_pose=pose_rows(task.T_world_object),
             scene=tuple(self.mesh(f"scene_{i}", mesh) for i, mesh in enumerate(task.scene)),
-            wish=task.wish,
+            wish=task.goal,
             options=task.options,
             notes=task.notes,
         )

@@ -91,7 +91,7 @@ class _Reader:
             body=body,
             T_world_object=to_se3(entry.object_pose),
             scene=tuple(check_size(self.mesh(mesh), smallest=0.0, largest=LARGEST_SCENE) for mesh in entry.scene),
-            wish=entry.wish,
+            goal=entry.wish,
             options=entry.options,
             name=entry.name,
             notes=entry.notes,

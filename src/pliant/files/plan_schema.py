@@ -23,7 +23,7 @@ from pydantic import (
 
 from pliant.documents import Document
 from pliant.objects import ContactLimits, Liquid, Material
-from pliant.planner import Phase, PlannerOptions, PlanStatus, Stage, Wish
+from pliant.planner import Goal, Phase, PlannerOptions, PlanStatus, Stage
 from pliant.robot import ArmDescription, HandDescription
 
 FORMAT: Final = "pliant plan"
@@ -214,7 +214,7 @@ class TaskEntry(Document):
     object: ObjectEntry
     object_pose: PoseRows
     scene: Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)]
-    wish: Wish
+    wish: Goal
     options: PlannerOptions
     notes: tuple[Text, ...]
 

@@ -18,7 +18,7 @@ from pliant.errors import DocumentError, InputError, LiquidError, MaterialError,
 from pliant.files.calibration_file import with_calibration
 from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
-from pliant.planner import Carrier, MoveFrame, PlannerOptions, Task, Wish
+from pliant.planner import Carrier, Goal, MoveFrame, PlannerOptions, Task
 from pliant.robot import Assembly, Pose, load_assembly, shipped_names
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def task_from_fields(
     if move.rotate is not None:
         axis = np.array(move.rotate.axis)
         rotation = np.radians(move.rotate.angle_deg) * axis / np.linalg.norm(axis)
-    wish = Wish(
+    goal = Goal(
         fields.task.lift,
         move.translate,
         (float(rotation[0]), float(rotation[1]), float(rotation[2])),
@@ -76,7 +76,7 @@ def task_from_fields(
     )
     chosen = fields.planner.model_dump(exclude={"turn_tolerance_deg"})
     options = PlannerOptions(**chosen, turn_tolerance=float(np.radians(fields.planner.turn_tolerance_deg)))
-    return Task(assembly, q_start, body, fields.object.pose.se3, scene, wish, options, path.stem, notes, source)
+    return Task(assembly, q_start, body, fields.object.pose.se3, scene, goal, options, path.stem, notes, source)
 
 
 class _Reader:

@@ -138,7 +138,7 @@ class MoveFields(Document):
     frame: Literal["world", "object", "palm"] = "palm"
 
 
-class WishFields(Document):
+class GoalFields(Document):
     """What must happen to the object."""
 
     lift: Annotated[float, Field(ge=0, le=2)] = 0.05
@@ -174,5 +174,5 @@ class TaskFile(Document):
     robot: RobotFields
     object: ObjectFields
     scene: Annotated[tuple[SceneItem, ...], Field(max_length=1000)] = ()
-    task: WishFields = WishFields()
+    task: GoalFields = GoalFields()
     planner: PlannerFields = PlannerFields()

@@ -10,7 +10,7 @@ from pliant.control import RunPhase, execute
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.options import LabOptions
 from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, pressed_places, trial_scene
-from pliant.planner import PlannedGrasp, Task, prepare_body
+from pliant.planner import PlannedGrasp, Task, prepare_object
 from pliant.tactile import TactileProcessor
 
 # Friction must not creep while the grip is loosened; nodes are many only where the pads press, and contacts give way so
@@ -41,7 +41,7 @@ def calibrate_in_lab(
     *,
     truth: Disturbance | None = None,
     settings: TrialSettings | None = None,
-    thing: PreparedObject | None = None,
+    prepared: PreparedObject | None = None,
     levels: tuple[float, ...] | None = None,
     slip: bool = True,
 ) -> CalibrationRun:
@@ -79,4 +79,4 @@ def calibrate_in_lab(
     if lab.fault:
         return CalibrationRun(None, lab.fault, log, squeeze.samples)
     # links of the lab are rigid hulls
-    return fit_run(squeeze, log, task, grasp, thing or prepare_body(task.body), rigid_pads=True)
+    return fit_run(squeeze, log, task, grasp, prepared or prepare_object(task.body), rigid_pads=True)

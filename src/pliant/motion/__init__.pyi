@@ -2,9 +2,9 @@ from pliant.motion.drive import Motion as Motion
 from pliant.motion.drive import MotionStatus as MotionStatus
 from pliant.motion.drive import drive_to as drive_to
 from pliant.motion.frame_task import FrameTask as FrameTask
-from pliant.motion.hand_arm import Approach as Approach
-from pliant.motion.hand_arm import ApproachWay as ApproachWay
+from pliant.motion.hand_arm import ApproachVariant as ApproachVariant
 from pliant.motion.hand_arm import GraspPoint as GraspPoint
+from pliant.motion.hand_arm import HandArmApproach as HandArmApproach
 from pliant.motion.hand_arm import approach as approach
 from pliant.motion.hand_arm import pregrasp_point as pregrasp_point
 from pliant.motion.inverse import IkAnswer as IkAnswer

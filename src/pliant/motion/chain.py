@@ -12,7 +12,7 @@ from pliant.robot import Robot
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class JointChain:
     """Joints from the root to a frame. c joints (followers included), n coordinates that move them.
 
     Attributes:
@@ -37,7 +37,7 @@ class Chain:
     upper: Floats
 
 
-def chain_to(robot: Robot, link: str, T_link_frame: pin.SE3 | None = None) -> Chain:
+def chain_to(robot: Robot, link: str, T_link_frame: pin.SE3 | None = None) -> JointChain:
     """Constants of the chain, read off the Pinocchio model."""
     frame = robot.model.frames[robot.frame_id(link)]
     joint_ids = [i for i in robot.model.supports[frame.parentJoint] if i > 0]
@@ -47,7 +47,7 @@ def chain_to(robot: Robot, link: str, T_link_frame: pin.SE3 | None = None) -> Ch
     rows = np.array([i - 1 for i in joint_ids], dtype=np.int64)
     moved_by = np.argmax(robot.fold[rows] != 0.0, axis=1) if len(rows) else rows
     coordinates, column = np.unique(moved_by, return_inverse=True)
-    return Chain(
+    return JointChain(
         placements=np.array([np.concatenate([T.rotation.ravel(), T.translation]) for T in (*placements, end)]),
         axes=np.array([joint.axis for joint in joints], dtype=np.float64).reshape(-1, 3),
         slides=np.array([joint.kind == "prismatic" for joint in joints], dtype=np.bool_),

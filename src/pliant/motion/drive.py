@@ -91,7 +91,7 @@ def drive_to(
     """
     still = np.full(robot.dof, np.inf)
     servo = Servo(robot, goals, dt=dt, gains=Gains(gain, gain, False), limits=limits, joints=joints)
-    wish = QpSolver(damping=5e-3)
+    goal = QpSolver(damping=5e-3)
     boundless = JointLimits(limits.lower, limits.upper, still, still).packed()
     bounded = servo.problem.limits_packed
     times, path = [0.0], [q.copy()]
@@ -116,10 +116,10 @@ def drive_to(
         # First without speed limits: how much too fast would that be?
         problem = servo.problem
         problem.limits_packed = boundless
-        wanted = wish.solve(problem).qdot
+        wanted = goal.solve(problem).qdot
         problem.limits_packed = bounded
         problem.wanted /= _excess(wanted, gain, limits)
-        qdot = wish.solve(problem).qdot
+        qdot = goal.solve(problem).qdot
         problem.qdot[:] = qdot
         q = q + qdot * dt
         times.append(t + dt)

@@ -30,7 +30,7 @@ class GraspPoint:
     normal: ArrayLike
 
 
-class ApproachWay(Enum):
+class ApproachVariant(Enum):
     """How the hand gets there."""
 
     TOGETHER = "arm and fingers together"
@@ -39,7 +39,7 @@ class ApproachWay(Enum):
 
 
 @dataclass(frozen=True)
-class Approach:
+class HandArmApproach:
     """An approach to pre-grasp points, and what was tried.   (theory 5.6)
 
     Attributes:
@@ -51,7 +51,7 @@ class Approach:
         q_goal: joint values at the pre-grasp points, or None.
     """
 
-    way: ApproachWay
+    way: ApproachVariant
     motion: Motion
     together: Motion
     sequential: Motion | None
@@ -89,7 +89,7 @@ def approach(
     seeds: int = 12,
     seed: int = 0,
     **options: Any,
-) -> Approach:
+) -> HandArmApproach:
     """Bring finger tips to their pre-grasp points.   (theory 5.6; [B])
 
     One servo drives arm and fingers straight from ``q_start``. Where that collides or stalls, it is said so, and the
@@ -127,14 +127,14 @@ def approach(
     if together.arrived:
         q_goal = together.q[-1]
         sequential = _one_after_the_other(assembly, q_start, q_goal, limits, clearance, margin)
-        return Approach(ApproachWay.TOGETHER, together, together, sequential, q_goal)
-    failed = Approach(ApproachWay.NONE, together, together, None, None)
+        return HandArmApproach(ApproachVariant.TOGETHER, together, together, sequential, q_goal)
+    failed = HandArmApproach(ApproachVariant.NONE, together, together, None, None)
     for q_goal in _goals(assembly, tips, q_start, tolerance, blocked, seeds):
         sequential = _one_after_the_other(assembly, q_start, q_goal, limits, clearance, margin)
         planned = _planned(assembly, tips, q_start, q_goal, q_open, blocked, limits, seed, drive)
         if planned.arrived:
-            return Approach(ApproachWay.PLANNED, planned, together, sequential, q_goal)
-        failed = Approach(ApproachWay.NONE, planned, together, sequential, q_goal)
+            return HandArmApproach(ApproachVariant.PLANNED, planned, together, sequential, q_goal)
+        failed = HandArmApproach(ApproachVariant.NONE, planned, together, sequential, q_goal)
     return failed
 
 

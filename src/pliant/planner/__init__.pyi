@@ -1,5 +1,5 @@
-from pliant.planner.context import prepare_body as prepare_body
-from pliant.planner.hypotheses import Approach as Approach
+from pliant.planner.context import prepare_object as prepare_object
+from pliant.planner.hypotheses import ApproachDirection as ApproachDirection
 from pliant.planner.hypotheses import Hypothesis as Hypothesis
 from pliant.planner.hypotheses import approaches as approaches
 from pliant.planner.hypotheses import make_hypotheses as make_hypotheses
@@ -16,10 +16,10 @@ from pliant.planner.results import StableGrasp as StableGrasp
 from pliant.planner.results import Stage as Stage
 from pliant.planner.results import Trajectory as Trajectory
 from pliant.planner.task import Carrier as Carrier
+from pliant.planner.task import Goal as Goal
 from pliant.planner.task import MoveFrame as MoveFrame
 from pliant.planner.task import PlannerOptions as PlannerOptions
 from pliant.planner.task import Task as Task
-from pliant.planner.task import Wish as Wish
 from pliant.planner.timeline import PlannedMoment as PlannedMoment
 from pliant.planner.timeline import Timeline as Timeline
 from pliant.planner.verify.tolerances import Tolerances as Tolerances

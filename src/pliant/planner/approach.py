@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 from pliant.arrays import Floats
 from pliant.collision import Clearance, sweeps_clear
 from pliant.motion import JointLimits, plan_joint_path
-from pliant.planner.context import Setting
+from pliant.planner.context import PlanningContext
 from pliant.planner.depth_search import Failure
 
 STANDOFF = (0.12, 0.06)
@@ -30,7 +30,7 @@ DENSE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class ArmPath:
     """A joint path in two parts: corners of straight segments, then dense points of a straight way of the palm."""
 
     corners: Floats
@@ -42,14 +42,14 @@ class Way:
         return np.vstack([self.corners, self.dense[1:]])
 
 
-def approach_path(setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3) -> Way | Failure:
+def approach_path(context: PlanningContext, q_pregrasp: Floats, T_world_palm: pin.SE3) -> ArmPath | Failure:
     """Joint path from the start to the open hand around the object.
 
     Arm and hand move together. Tried in this order, the shortest of the first two that are free: straight in joint
     space; to a place before the object and then straight along the approach; a sampled path (RRT-Connect).
     """
-    start = setting.task.q_start
-    world = setting.clearance_with_object(setting.task.T_world_object)
+    start = context.task.q_start
+    world = context.clearance_with_object(context.task.T_world_object)
 
     def blocked(q: Floats) -> bool:
         return world.collision(q) is not None
@@ -59,29 +59,29 @@ def approach_path(setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3) -
     candidates = []
     straight = np.array([start, q_pregrasp])
     if _free(straight, blocked):
-        candidates.append(Way(straight, q_pregrasp[None]))
-    near = list(_near_places(setting, q_pregrasp, T_world_palm, blocked))
+        candidates.append(ArmPath(straight, q_pregrasp[None]))
+    near = list(_near_places(context, q_pregrasp, T_world_palm, blocked))
     for last in near:
         first = np.array([start, last[0]])
         if _free(first, blocked):
-            candidates.append(Way(first, last))
+            candidates.append(ArmPath(first, last))
             break
-    for way in sorted(candidates, key=lambda way: path_length(setting, way.points)):
+    for way in sorted(candidates, key=lambda way: path_length(context, way.points)):
         if sweeps_clear(way.points, world):
             return way
-    everything = np.arange(setting.robot.dof)
+    everything = np.arange(context.robot.dof)
     for seed in range(SEEDS):
         for last in [*near, q_pregrasp[None]]:
             sampled = plan_joint_path(
-                start, last[0], blocked, setting.limits, joints=everything, step=CHECK, nodes=1500, seed=seed
+                start, last[0], blocked, context.limits, joints=everything, step=CHECK, nodes=1500, seed=seed
             )
-            if sampled is not None and sweeps_clear((way := Way(sampled, last)).points, world):
+            if sampled is not None and sweeps_clear((way := ArmPath(sampled, last)).points, world):
                 return way
     return Failure("no free way to the object", 0.0, "", "three ways were tried")
 
 
 def _near_places(
-    setting: Setting, q_pregrasp: Floats, T_world_palm: pin.SE3, blocked: Callable[[Floats], bool]
+    context: PlanningContext, q_pregrasp: Floats, T_world_palm: pin.SE3, blocked: Callable[[Floats], bool]
 ) -> Iterator[Floats]:
     """Straight ways along the approach direction, from a place before the object to the pre-grasp, that are free."""
     for distance in STANDOFF:
@@ -89,7 +89,7 @@ def _near_places(
         path = [q_pregrasp]
         for k in range(1, count + 1):
             back = pin.SE3(np.eye(3), np.array([0.0, 0.0, -distance * k / count]))
-            found = setting.ik.solve(T_world_palm * back, seed=path[-1], starts=1)
+            found = context.ik.solve(T_world_palm * back, seed=path[-1], starts=1)
             if not found.found or np.abs(found.q - path[-1]).max() > 0.3 or blocked(found.q):
                 break
             path.append(found.q)
@@ -97,7 +97,7 @@ def _near_places(
             yield np.array(path[::-1])
 
 
-def lift_path(setting: Setting, q: Floats, T_world_palm: pin.SE3, height: float) -> Floats | Failure:
+def lift_path(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, height: float) -> Floats | Failure:
     """Joints along a straight way up; the hand's joints stay."""
     count = max(1, int(np.ceil(height / LIFT_STEP)))
     path = [q]
@@ -106,18 +106,18 @@ def lift_path(setting: Setting, q: Floats, T_world_palm: pin.SE3, height: float)
     for k in range(1, count + 1):
         up = np.array([0.0, 0.0, height * k / count])
         T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + up)
-        found = setting.ik.solve(T, seed=path[-1], starts=1)
+        found = context.ik.solve(T, seed=path[-1], starts=1)
         if not found.found or np.abs(found.q - path[-1]).max() > 0.5:
             return Failure("arm cannot lift so high", height * (1.0 - (k - 1) / count), "m", "missing height")
-        if (hit := setting.surroundings.collision(found.q)) is not None:
+        if (hit := context.surroundings.collision(found.q)) is not None:
             return Failure("hits something while lifting", 0.0, "m", f"{hit[0]} and {hit[1]}")
         path.append(found.q)
     return np.array(path)
 
 
-def path_length(setting: Setting, path: Floats) -> float:
+def path_length(context: PlanningContext, path: Floats) -> float:
     """Length of the arm's part of a joint path [rad, m]."""
-    arm = path[:, setting.assembly.arm_joints]
+    arm = path[:, context.assembly.arm_joints]
     return float(np.linalg.norm(np.diff(arm, axis=0), axis=1).sum())
 
 

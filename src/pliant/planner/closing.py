@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.contact import PreparedObject, clearance
-from pliant.planner.closing_hand import ClosingGroup, GraspingHand
+from pliant.planner.closing_hand import ClosingGroup, ClosingHand
 
 TOLERANCE = 5e-6
 """Clearance that counts as a touch [m]."""
@@ -55,7 +55,7 @@ class Closing:
 
 
 def open_hand_gap(
-    thing: PreparedObject, hand: GraspingHand, q: Floats, T_object_palm: pin.SE3, *, margin: float = 0.0
+    prepared: PreparedObject, hand: ClosingHand, q: Floats, T_object_palm: pin.SE3, *, margin: float = 0.0
 ) -> tuple[float, str]:
     """Distance between the open hand and the object where it is below ``margin``, else a lower bound of it; the link.
 
@@ -63,8 +63,8 @@ def open_hand_gap(
     """
     poses = hand.poses(q, T_object_palm)
     everything = tuple(range(len(hand.links)))
-    bounds = hand.bounds(thing, poses, everything)
-    inside = hand.deepest_point(thing, poses, everything)
+    bounds = hand.bounds(prepared, poses, everything)
+    inside = hand.deepest_point(prepared, poses, everything)
     worst = int(np.argmin(inside))
     if inside[worst] < -1e-3:
         return float(inside[worst]), hand.links[worst].name
@@ -73,7 +73,7 @@ def open_hand_gap(
         if bounds[i] > min(best, margin):
             best, where = min((best, where), (float(bounds[i]), i))
             break
-        gap = clearance(thing, hand.links[i].surface, poses[i])
+        gap = clearance(prepared, hand.links[i].surface, poses[i])
         if gap < best:
             best, where = gap, i
         if best < 0.0:
@@ -82,8 +82,8 @@ def open_hand_gap(
 
 
 def close_hand(
-    thing: PreparedObject,
-    hand: GraspingHand,
+    prepared: PreparedObject,
+    hand: ClosingHand,
     preshape: str,
     fingers: tuple[str, ...],
     T_object_palm: pin.SE3,
@@ -101,7 +101,7 @@ def close_hand(
     q_open = q
     touches = []
     for group in groups:
-        touch = _first_touch(thing, hand, group, start, T_object_palm, opening, tolerance)
+        touch = _first_touch(prepared, hand, group, start, T_object_palm, opening, tolerance)
         touches.append(touch)
         q = hand.with_closing(q, group, start, 1.0 if touch.closed is None else touch.closed)
     return Closing(start, q_open, q, tuple(touches))
@@ -111,15 +111,15 @@ class _Gap:
     """Distance of a finger group from the object over its closing parameter; exact where it is small."""
 
     def __init__(
-        self, thing: PreparedObject, hand: GraspingHand, group: ClosingGroup, start: Floats, T_object_palm: pin.SE3
+        self, prepared: PreparedObject, hand: ClosingHand, group: ClosingGroup, start: Floats, T_object_palm: pin.SE3
     ) -> None:
-        self.thing, self.hand, self.group, self.start, self.T = thing, hand, group, start, T_object_palm
+        self.prepared, self.hand, self.group, self.start, self.T = prepared, hand, group, start, T_object_palm
         self.exact = max(hand.links[i].surface.surface.spacing for i in group.links)
 
     def __call__(self, closed: float) -> tuple[float, int]:
         q = self.hand.with_closing(self.start, self.group, self.start, closed)
         poses = self.hand.poses(q, self.T)
-        bounds = self.hand.bounds(self.thing, poses, self.group.links)
+        bounds = self.hand.bounds(self.prepared, poses, self.group.links)
         least, which = np.inf, -1
         for k in np.argsort(bounds).tolist():
             i = self.group.links[k]
@@ -127,22 +127,22 @@ class _Gap:
                 break
             gap = float(bounds[k])
             if gap < self.exact:
-                gap = clearance(self.thing, self.hand.links[i].surface, poses[i])
+                gap = clearance(self.prepared, self.hand.links[i].surface, poses[i])
             if gap < least:
                 least, which = gap, i
         return least, which
 
 
 def _first_touch(
-    thing: PreparedObject,
-    hand: GraspingHand,
+    prepared: PreparedObject,
+    hand: ClosingHand,
     group: ClosingGroup,
     start: Floats,
     T_object_palm: pin.SE3,
     opening: float,
     tolerance: float,
 ) -> Touch:
-    gap_at = _Gap(thing, hand, group, start, T_object_palm)
+    gap_at = _Gap(prepared, hand, group, start, T_object_palm)
     at, before = opening, (opening, 0.0)
     gap, link = gap_at(at)
     if gap <= tolerance:

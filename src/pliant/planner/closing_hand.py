@@ -88,7 +88,7 @@ class ClosingGroup:
     speed: float
 
 
-class GraspingHand:
+class ClosingHand:
     """The hand of an assembly with everything that closing and contact need, made once."""
 
     def __init__(self, assembly: Assembly, *, friction: float = 0.0) -> None:
@@ -202,12 +202,12 @@ class GraspingHand:
         root = T_any_palm * placements[self._palm_frame].inverse()
         return [root * placements[i] for i in self._frames]
 
-    def bounds(self, thing: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
+    def bounds(self, prepared: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
         """Lower bounds of the distances between some links and the object, and hence negative where they may touch [m].
 
         Quick: points on the links in the object's distance field. A value below minus twice the cover is an overlap.
         """
-        surface = thing.surface
+        surface = prepared.surface
         assert isinstance(surface, MeshSurface)
         field = surface.field
         rotations = np.array([Ts_object_link[i].rotation for i in which])
@@ -216,12 +216,12 @@ class GraspingHand:
         least = _least(self._points, self._ends, chosen, rotations, offsets, field.values, field.corner, field.step)
         return np.asarray(least - self._cover[chosen] - 0.25 * field.step)
 
-    def deepest_point(self, thing: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
+    def deepest_point(self, prepared: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
         """Smallest signed distance of the sample points of some links: negative means they overlap for certain [m]."""
-        assert isinstance(thing.surface, MeshSurface)
+        assert isinstance(prepared.surface, MeshSurface)
         chosen = np.array(which, dtype=np.int64)
-        bounds = self.bounds(thing, Ts_object_link, which)
-        return np.asarray(bounds + self._cover[chosen] + 0.25 * thing.surface.field.step)
+        bounds = self.bounds(prepared, Ts_object_link, which)
+        return np.asarray(bounds + self._cover[chosen] + 0.25 * prepared.surface.field.step)
 
 
 @njit(cache=True)

@@ -16,8 +16,8 @@ from pliant.contact import PreparedObject
 from pliant.errors import OptionError, Problem
 from pliant.motion import InverseKinematics, JointLimits
 from pliant.objects import Body, Mesh, mesh_volume
-from pliant.planner.closing_hand import GraspingHand
-from pliant.planner.pressing import Holder
+from pliant.planner.closing_hand import ClosingHand
+from pliant.planner.pressing import Presser
 from pliant.planner.task import Task
 from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm
 
@@ -25,7 +25,7 @@ KEEP_OUT = 0.002
 """What links keep away from the scene and from each other [m]."""
 
 
-def prepare_body(body: Body, progress: Callable[[str, float], None] | None = None) -> PreparedObject:
+def prepare_object(body: Body, progress: Callable[[str, float], None] | None = None) -> PreparedObject:
     """The object ready to be touched; found in the cache after the first time."""
     material = body.material
     wall = body.liquid.wall if body.liquid is not None else None
@@ -55,7 +55,7 @@ def with_arm(task: Task) -> Task:
     return replace(task, assembly=whole, q_start=q)
 
 
-class Setting:
+class PlanningContext:
     """A task with everything that is made once for all of its hypotheses.
 
     Args:
@@ -63,14 +63,14 @@ class Setting:
         thing: the prepared object; prepared here if left out.
     """
 
-    def __init__(self, task: Task, thing: PreparedObject | None = None) -> None:
+    def __init__(self, task: Task, prepared: PreparedObject | None = None) -> None:
         self.task = task
         self.assembly: Assembly = task.assembly
         self.robot: Robot = task.assembly.robot
         self.body = task.body
-        self.thing = thing if thing is not None else prepare_body(task.body)
-        self.hand = GraspingHand(task.assembly, friction=task.body.material.friction)
-        self.holder = Holder(self.thing, task.body, self.hand, margin=task.options.margin)
+        self.prepared = prepared if prepared is not None else prepare_object(task.body)
+        self.hand = ClosingHand(task.assembly, friction=task.body.material.friction)
+        self.presser = Presser(self.prepared, task.body, self.hand, margin=task.options.margin)
         self.ik = InverseKinematics(self.robot, PALM_FRAME)
         self.limits = JointLimits.of(
             self.robot, acceleration=self.assembly.acceleration_limits, speed=task.options.speed
@@ -86,12 +86,12 @@ class Setting:
         self.surroundings = Clearance(
             self.robot, self.obstacles, links=movable, pairs=pairs, distance=0.0, influence=0.05
         )
-        self.thing_triangles = triangles(_lighter(task.body.mesh))
+        self.object_triangles = triangles(_lighter(task.body.mesh))
         self._movable, self._pairs = movable, pairs
         of_hand = {link.name for link in self.hand.links}
         self.arm_beside_object = Clearance(
             self.robot,
-            (Obstacle("object", self.thing_triangles, task.T_world_object),),
+            (Obstacle("object", self.object_triangles, task.T_world_object),),
             links=[name for name in movable if name not in of_hand],
             distance=0.0,
             influence=0.05,
@@ -103,10 +103,10 @@ class Setting:
 
     def clearance_with_object(self, T_world_object: pin.SE3) -> Clearance:
         """Everything there is to collide with, the object where it stands included."""
-        thing = Obstacle("object", self.thing_triangles, T_world_object)
+        prepared = Obstacle("object", self.object_triangles, T_world_object)
         return Clearance(
             self.robot,
-            (*self.obstacles, thing),
+            (*self.obstacles, prepared),
             links=self._movable,
             pairs=self._pairs,
             distance=0.0,

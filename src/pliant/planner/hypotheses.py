@@ -30,7 +30,7 @@ OPENINGS = (0.0, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
-class Approach:
+class ApproachDirection:
     """A way to come near: a point on or around the object and the outward direction there, in the object's frame."""
 
     point: Floats
@@ -59,7 +59,7 @@ class Hypothesis:
     opening: float = 0.0
 
 
-def approaches(mesh: Mesh, method: Method = "polyhedron", count: int = 60) -> list[Approach]:
+def approaches(mesh: Mesh, method: Method = "polyhedron", count: int = 60) -> list[ApproachDirection]:
     """Approach directions around a closed mesh.
 
     Args:
@@ -157,19 +157,21 @@ def make_hypotheses(
     return hypotheses
 
 
-def _along_axes(mesh: Mesh) -> list[Approach]:
+def _along_axes(mesh: Mesh) -> list[ApproachDirection]:
     """From all six sides of the object's own axes, aimed at its middle."""
     ways = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
     names = ("+x", "-x", "+y", "-y", "+z", "-z")
     middle = mesh.bounds.mean(axis=0)
-    return [_centred(mesh, Approach(middle, way, f"axis {name}")) for way, name in zip(ways, names, strict=True)]
+    return [
+        _centred(mesh, ApproachDirection(middle, way, f"axis {name}")) for way, name in zip(ways, names, strict=True)
+    ]
 
 
-def _centred(mesh: Mesh, approach: Approach) -> Approach:
+def _centred(mesh: Mesh, approach: ApproachDirection) -> ApproachDirection:
     """The same direction, but aimed at the middle of the object."""
     middle = mesh.bounds.mean(axis=0)
     height = float((mesh.vertices @ approach.normal).max() - middle @ approach.normal)
-    return Approach(middle + height * approach.normal, approach.normal, f"{approach.source} centred")
+    return ApproachDirection(middle + height * approach.normal, approach.normal, f"{approach.source} centred")
 
 
 def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, float, float, str]]:
@@ -193,7 +195,7 @@ def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, flo
                     yield preshape.name, fingers, distance, share, opening, words
 
 
-def _palm_pose(approach: Approach, distance: float, turn: float) -> pin.SE3:
+def _palm_pose(approach: ApproachDirection, distance: float, turn: float) -> pin.SE3:
     z = -approach.normal
     helper = np.eye(3)[int(np.argmin(np.abs(z)))]
     x = np.cross(helper, z)
@@ -229,7 +231,7 @@ def _coupled(assembly: Assembly, preshape: Preshape, names: tuple[str, ...]) -> 
     return groups
 
 
-def _polyhedron(mesh: Mesh, count: int) -> list[Approach]:
+def _polyhedron(mesh: Mesh, count: int) -> list[ApproachDirection]:
     from fast_simplification import simplify
 
     vertices, faces = mesh.vertices, mesh.faces
@@ -245,21 +247,21 @@ def _polyhedron(mesh: Mesh, count: int) -> list[Approach]:
     polyhedron = Mesh(vertices, faces, mesh.name)
     real = polyhedron.face_areas > 1e-6 * polyhedron.face_areas.max()
     return [
-        Approach(polyhedron.face_centres[i], polyhedron.face_normals[i], f"polyhedron face {i}")
+        ApproachDirection(polyhedron.face_centres[i], polyhedron.face_normals[i], f"polyhedron face {i}")
         for i in np.flatnonzero(real).tolist()
     ]
 
 
-def _sphere(mesh: Mesh, count: int) -> list[Approach]:
+def _sphere(mesh: Mesh, count: int) -> list[ApproachDirection]:
     centre = mesh.bounds.mean(axis=0)
     radius = float(np.linalg.norm(mesh.vertices - centre, axis=1).max())
     i = np.arange(count) + 0.5
     polar, turn = np.arccos(1 - 2 * i / count), np.pi * (1 + 5**0.5) * i
     directions = np.column_stack([np.cos(turn) * np.sin(polar), np.sin(turn) * np.sin(polar), np.cos(polar)])
-    return [Approach(centre + radius * d, d, f"sphere direction {k}") for k, d in enumerate(directions)]
+    return [ApproachDirection(centre + radius * d, d, f"sphere direction {k}") for k, d in enumerate(directions)]
 
 
-def _box(mesh: Mesh, count: int) -> list[Approach]:
+def _box(mesh: Mesh, count: int) -> list[ApproachDirection]:
     """A grid on each side of the box along the principal axes of the surface, points by its share of the area."""
     weights = mesh.face_areas / mesh.face_areas.sum()
     middle = weights @ mesh.face_centres
@@ -283,5 +285,7 @@ def _box(mesh: Mesh, count: int) -> list[Approach]:
                     p[u] += ((i + 0.5) / n_u * 2 - 1) * half[u]
                     p[v] += ((j + 0.5) / n_v * 2 - 1) * half[v]
                     normal = sign * axes[:, axis]
-                    result.append(Approach(middle + axes @ p, normal, f"box side {axis}{'-+'[sign > 0]} point {i},{j}"))
+                    result.append(
+                        ApproachDirection(middle + axes @ p, normal, f"box side {axis}{'-+'[sign > 0]} point {i},{j}")
+                    )
     return result

@@ -11,11 +11,11 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.planner.closing_hand import HandLink
-from pliant.planner.context import KEEP_OUT, Setting
+from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.depth_search import Failure
 from pliant.planner.pressing import Held
 from pliant.planner.results import Stage
-from pliant.planner.stability import Grasp, joint_torques
+from pliant.planner.stability import HeldGrasp, joint_torques
 from pliant.planner.task import Carrier, MoveFrame
 
 DAMPING = 2e-3
@@ -39,20 +39,22 @@ class Step:
     held: Held
 
 
-def object_path(setting: Setting, T_world_object: pin.SE3, T_world_palm: pin.SE3, centre: Floats) -> list[pin.SE3]:
+def object_path(
+    context: PlanningContext, T_world_object: pin.SE3, T_world_palm: pin.SE3, centre: Floats
+) -> list[pin.SE3]:
     """Poses of the object at the steps of the wish: position linear, orientation along the shortest rotation, about
     the centre of mass.
     """
-    wish = setting.task.wish
+    goal = context.task.goal
     axes = {
         MoveFrame.WORLD: np.eye(3),
         MoveFrame.OBJECT: T_world_object.rotation,
         MoveFrame.PALM: T_world_palm.rotation,
-    }[wish.frame]
-    shift, turn = axes @ np.array(wish.translation), axes @ np.array(wish.rotation)
+    }[goal.frame]
+    shift, turn = axes @ np.array(goal.translation), axes @ np.array(goal.rotation)
     poses = []
-    for k in range(1, wish.steps + 1):
-        share = k / wish.steps
+    for k in range(1, goal.steps + 1):
+        share = k / goal.steps
         rotation = pin.exp3(share * turn)
         about = centre + share * shift
         T = pin.SE3(rotation, about - rotation @ centre)
@@ -60,14 +62,14 @@ def object_path(setting: Setting, T_world_object: pin.SE3, T_world_palm: pin.SE3
     return poses
 
 
-def manipulate(setting: Setting, grasp: Grasp, start: Step) -> list[Step] | tuple[Stage, Failure]:
+def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step) -> list[Step] | tuple[Stage, Failure]:
     """Every step of the move after the lift, or the step and the reason where it ends."""
-    wish = setting.task.wish
-    if not wish.moves:
+    goal = context.task.goal
+    if not goal.moves:
         return []
-    path = object_path(setting, start.held.state.T_world_object, start.T_world_palm, start.held.centre)
-    carried = _Carried(setting, grasp, start)
-    if wish.by is Carrier.FINGERS and (short := carried.reachable(path)) is not None:
+    path = object_path(context, start.held.state.T_world_object, start.T_world_palm, start.held.centre)
+    carried = _Carried(context, grasp, start)
+    if goal.by is Carrier.FINGERS and (short := carried.reachable(path)) is not None:
         return Stage.REACH, short
     steps: list[Step] = []
     before = start
@@ -87,15 +89,15 @@ def manipulate(setting: Setting, grasp: Grasp, start: Step) -> list[Step] | tupl
 class _Carried:
     """Contact points of a grasp, on the links and on the object, and how to move them."""
 
-    def __init__(self, setting: Setting, grasp: Grasp, start: Step) -> None:
-        self.setting, self.start = setting, start
+    def __init__(self, context: PlanningContext, grasp: HeldGrasp, start: Step) -> None:
+        self.context, self.start = context, start
         held = start.held
         self.links = held.links
         # the pads took hold of the object where it stood; under its weight it has settled a little beside that place
         rise = start.T_world_palm.translation - grasp.T_world_palm.translation
-        hold_at = pin.SE3(np.eye(3), rise) * setting.task.T_world_object
+        hold_at = pin.SE3(np.eye(3), rise) * context.task.T_world_object
         self.unsettled = held.state.T_world_object.actInv(hold_at)
-        robot = setting.robot
+        robot = context.robot
         T_world_object = held.state.T_world_object
         poses = robot.poses([link.name for link in self.links], start.q)
         regions = held.state.regions
@@ -107,17 +109,17 @@ class _Carried:
         moving = np.zeros(robot.dof, dtype=bool)
         for link in self.links:
             moving |= robot.joints_moving(link.name)
-        moving[setting.assembly.arm_joints] = False
+        moving[context.assembly.arm_joints] = False
         self.joints = np.flatnonzero(moving)
         self.frames = [robot.frame_id(link.name) for link in self.links]
-        groups = setting.hand.groups(setting.hand.preshape(grasp.hypothesis.preshape), grasp.hypothesis.fingers)
+        groups = context.hand.groups(context.hand.preshape(grasp.hypothesis.preshape), grasp.hypothesis.fingers)
         # fingers that share a joint keep one depth
         self.group = np.array([next(i for i, g in enumerate(groups) if f in g.fingers) for f in self.fingers])
         self.base = np.full(len(self.fingers), max(float(held.depths.max()), 1e-5))
 
     def reachable(self, path: list[pin.SE3]) -> Failure | None:
         """Kinematics alone, before anything is simulated: how much of the path the fingers can do."""
-        options = self.setting.task.options
+        options = self.context.task.options
         q, T_palm = self.start.q, self.start.T_world_palm
         none = np.zeros(len(self.fingers))
         for k, T_wanted in enumerate(path):
@@ -131,8 +133,8 @@ class _Carried:
         return None
 
     def step(self, before: Step, T_wanted: pin.SE3) -> Step | tuple[Stage, Failure]:
-        setting = self.setting
-        by = setting.task.wish.by
+        context = self.context
+        by = context.task.goal.by
         T_palm = before.T_world_palm
         if by is Carrier.ARM:
             T_palm = T_wanted * self.start.held.state.T_world_object.actInv(self.start.T_world_palm)
@@ -140,7 +142,7 @@ class _Carried:
         q = self.reach(before.q, T_palm, T_wanted, offsets)
         T_object = self.follow(q, T_palm, T_wanted, offsets)
         away, turned = _apart(T_object, T_wanted)
-        options = setting.task.options
+        options = context.task.options
         if (away > options.move_tolerance or turned > options.turn_tolerance) and by is not Carrier.BOTH:
             detail = f"the object would stay {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg behind"
             return Stage.REACH, Failure("fingers cannot carry out the move", away, "m", detail)
@@ -150,7 +152,7 @@ class _Carried:
         q_arm = self.arm(before.q, T_palm)
         if q_arm is None:
             return Stage.REACH, Failure("arm cannot follow the move", 0.0, "m")
-        q = setting.q_with_arm(q, q_arm)
+        q = context.q_with_arm(q, q_arm)
         held = self._hold(q, T_palm, T_object, before, offsets)
         if isinstance(held, Failure):
             return Stage.MANIPULATION, held
@@ -158,12 +160,12 @@ class _Carried:
         if away > options.move_tolerance or turned > options.turn_tolerance:
             detail = f"the object settles {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg beside its path"
             return Stage.MANIPULATION, Failure("object leaves its path", away, "m", detail)
-        if (hit := setting.surroundings.collision(held.q, margin=0.0)) is not None:
+        if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
             return Stage.MANIPULATION, Failure("hits something", KEEP_OUT, "m", f"{hit[0]} and {hit[1]}")
-        torques = joint_torques(setting, held.q, held)
-        share = np.abs(torques) / setting.assembly.torque_limits
+        torques = joint_torques(context, held.q, held)
+        share = np.abs(torques) / context.assembly.torque_limits
         if (worst := float(np.nanmax(np.where(np.isfinite(share), share, 0.0)))) > 1.0:
-            name = setting.robot.joint_names[int(np.argmax(share))]
+            name = context.robot.joint_names[int(np.argmax(share))]
             return Stage.MANIPULATION, Failure("joint torque above the limit", worst, "of the limit", name)
         return Step(T_palm, held.q, held)
 
@@ -182,24 +184,24 @@ class _Carried:
         def owner(link: HandLink) -> int:
             return self.fingers.index(link.finger) if link.finger in self.fingers else -1
 
-        deepest = np.full(len(depths), self.base[0] + 0.35 * self.setting.thing.surface.size)
-        return self.setting.holder.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
+        deepest = np.full(len(depths), self.base[0] + 0.35 * self.context.prepared.surface.size)
+        return self.context.presser.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
 
     def arm(self, q: Floats, T_palm: pin.SE3) -> Floats | None:
         """Arm joints for a palm pose near the present ones."""
-        setting = self.setting
-        error_m, error_rad = setting.ik.pose_error(q, T_palm)
+        context = self.context
+        error_m, error_rad = context.ik.pose_error(q, T_palm)
         if error_m < 1e-7 and error_rad < 1e-7:
             return q
-        found = setting.ik.solve(T_palm, seed=q, starts=1)
-        arm = setting.assembly.arm_joints
+        found = context.ik.solve(T_palm, seed=q, starts=1)
+        arm = context.assembly.arm_joints
         if not found.found or np.abs(found.q - q)[arm].max() > LARGEST_JUMP:
             return None
         return found.q
 
     def reach(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats) -> Floats:
         """Finger joints that bring the contact points of the links to those of the object, deeper by the offsets."""
-        robot, joints = self.setting.robot, self.joints
+        robot, joints = self.context.robot, self.joints
         wanted = T_palm.inverse() * T_object
         targets = np.array([wanted.act(p + offsets[o] * n) for p, n, o in
                             zip(self.p_object, self.n_object, self.owner, strict=True)])  # fmt: skip
@@ -219,7 +221,7 @@ class _Carried:
 
     def _points(self, q: Floats) -> tuple[Floats, Floats]:
         """Contact points of the links in the palm's frame, and their derivatives by the joints (hand's only)."""
-        robot = self.setting.robot
+        robot = self.context.robot
         robot.update(q)
         palm = robot.data.oMf[robot.frame_id("palm_frame")]
         points, rows = [], []

@@ -12,14 +12,14 @@ from pliant.constants import GRAVITY
 from pliant.contact import volume_change
 from pliant.grasp import joint_range
 from pliant.motion import JointLimits, time_path
-from pliant.planner.approach import Way, approach_path, free_along, lift_path, path_length, smooth_motion
-from pliant.planner.context import Setting
+from pliant.planner.approach import ArmPath, approach_path, free_along, lift_path, path_length, smooth_motion
+from pliant.planner.context import PlanningContext
 from pliant.planner.depth_search import Failure
 from pliant.planner.idle_links import idle_touch
 from pliant.planner.manipulation import Step, manipulate
 from pliant.planner.pressing import Held
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
-from pliant.planner.stability import Grasp, joint_torques
+from pliant.planner.stability import HeldGrasp, joint_torques
 
 GENTLE = 0.3
 """Part of the speed with which fingers close, press and move the object."""
@@ -37,7 +37,7 @@ POINTS = 16
 """Trajectory points of a straight finger motion."""
 
 
-def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
+def complete(context: PlanningContext, grasp: HeldGrasp) -> PlannedGrasp | Rejection:
     """Stages 5 to 7 for a stable grasp."""
 
     def no(stage: Stage, failure: Failure) -> Rejection:
@@ -45,76 +45,76 @@ def complete(setting: Setting, grasp: Grasp) -> PlannedGrasp | Rejection:
             grasp.hypothesis.number, stage, failure.reason, float(failure.margin), failure.unit, failure.detail
         )
 
-    wish = setting.task.wish
+    goal = context.task.goal
     q_held = grasp.held.q
     # the object sags a little between the pads when its support is gone: the hand rises by that much more
-    sag = max(float(setting.task.T_world_object.translation[2] - grasp.held.state.T_world_object.translation[2]), 0.0)
-    rise = wish.lift + sag if wish.lift > 0.0 or sag > WORTH_RISING else 0.0
-    lift = lift_path(setting, q_held, grasp.T_world_palm, rise)
+    sag = max(float(context.task.T_world_object.translation[2] - grasp.held.state.T_world_object.translation[2]), 0.0)
+    rise = goal.lift + sag if goal.lift > 0.0 or sag > WORTH_RISING else 0.0
+    lift = lift_path(context, q_held, grasp.T_world_palm, rise)
     if isinstance(lift, Failure):
         return no(Stage.APPROACH, lift)
     squeeze = _between(grasp.q_touch, q_held)
     close = _between(grasp.q_open, grasp.q_touch)
-    if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), setting.surroundings):
+    if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), context.surroundings):
         return no(Stage.APPROACH, Failure("closing fingers hit something", 0.0, "m"))
     up = pin.SE3(np.eye(3), np.array([0.0, 0.0, rise]))
     lifted = Step(up * grasp.T_world_palm, lift[-1], _moved(grasp.held, lift[-1], up))
-    if (hit := _object_hits(setting, lifted.held.state.T_world_object)) is not None:
+    if (hit := _object_hits(context, lifted.held.state.T_world_object)) is not None:
         return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
-    if (hit := pressed_into(setting, grasp.held.state.T_world_object)) is not None:
+    if (hit := pressed_into(context, grasp.held.state.T_world_object)) is not None:
         return no(Stage.MANIPULATION, Failure("the squeeze turns the object into something", 0.0, "m", hit))
-    steps = manipulate(setting, grasp, lifted)
+    steps = manipulate(context, grasp, lifted)
     if isinstance(steps, tuple):
         return no(*steps)
     for step in steps:
-        if (hit := _object_hits(setting, step.held.state.T_world_object)) is not None:
+        if (hit := _object_hits(context, step.held.state.T_world_object)) is not None:
             return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
-    if steps and not free_along(np.array([lift[-1], *(step.q for step in steps)]), setting.surroundings):
+    if steps and not free_along(np.array([lift[-1], *(step.q for step in steps)]), context.surroundings):
         return no(Stage.MANIPULATION, Failure("hits something", 0.0, "m", "between two steps"))
-    way = approach_path(setting, grasp.q_open, grasp.T_world_palm)
+    way = approach_path(context, grasp.q_open, grasp.T_world_palm)
     if isinstance(way, Failure):
         return no(Stage.APPROACH, way)
-    whole = _assembled(setting, grasp, way, close, squeeze, lift, lifted, steps)
-    if (brushed := idle_touch(setting, whole)) is not None:
+    whole = _assembled(context, grasp, way, close, squeeze, lift, lifted, steps)
+    if (brushed := idle_touch(context, whole)) is not None:
         return no(Stage.MANIPULATION, brushed)
     return whole
 
 
 def _assembled(
-    setting: Setting,
-    grasp: Grasp,
-    way: Way,
+    context: PlanningContext,
+    grasp: HeldGrasp,
+    way: ArmPath,
     close: Floats,
     squeeze: Floats,
     lift: Floats,
     lifted: Step,
     steps: list[Step],
 ) -> PlannedGrasp:
-    limits = setting.limits
+    limits = context.limits
     gentle = replace(limits, speed=GENTLE * limits.speed, acceleration=GENTLE * limits.acceleration)
-    timed = _Timeline(setting.task.q_start, setting.task.T_world_object, _reach(setting))
-    rest = setting.task.T_world_object
+    timed = _Timeline(context.task.q_start, context.task.T_world_object, _reach(context))
+    rest = context.task.T_world_object
     times, points = time_path(way.corners, limits, dt=0.05)
     timed.add(Phase.APPROACH, times, points, [rest] * len(points))
     timed.dense(Phase.APPROACH, way.dense, gentle, [rest] * len(way.dense))
     timed.dense(Phase.CLOSE, close, gentle, [rest] * len(close))
     held_at, lifted_at = grasp.held.state.T_world_object, lifted.held.state.T_world_object
     timed.dense(Phase.SQUEEZE, squeeze, gentle, _even(rest, held_at, len(squeeze)), least=SQUEEZING)
-    states = [_state(setting, grasp.held, timed.now, Phase.SQUEEZE)]
-    calm = GRAVITY * max(CALM * setting.task.options.margin, LEAST_CALM)
+    states = [_state(context, grasp.held, timed.now, Phase.SQUEEZE)]
+    calm = GRAVITY * max(CALM * context.task.options.margin, LEAST_CALM)
     timed.dense(Phase.LIFT, lift, gentle, _even(held_at, lifted_at, len(lift)), acceleration=calm)
-    states.append(_state(setting, lifted.held, timed.now, Phase.LIFT))
+    states.append(_state(context, lifted.held, timed.now, Phase.LIFT))
     if steps:
         begin = timed.now
         path = np.array([lift[-1], *(step.q for step in steps)])
         poses = [lifted_at, *(step.held.state.T_world_object for step in steps)]
         moments = timed.dense(Phase.MOVE, path, gentle, poses, acceleration=calm)
         states += [
-            _state(setting, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
+            _state(context, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
     trajectory = timed.trajectory()
     held_part = np.array([state.q for state in states])
-    hand = setting.assembly.hand_joints
+    hand = context.assembly.hand_joints
     warnings = {w for region in grasp.held.state.regions for w in region.warnings} | set(grasp.held.state.warnings)
     return PlannedGrasp(
         hypothesis=grasp.hypothesis,
@@ -125,8 +125,8 @@ def _assembled(
         largest_force=max(state.largest_force for state in states),
         largest_pressure=max(state.largest_pressure for state in states),
         com_shift=float(np.linalg.norm(grasp.held.centre - grasp.held.centre_at_rest)),
-        joint_range=joint_range(held_part[:, hand], setting.robot.lower[hand], setting.robot.upper[hand]),
-        arm_path=path_length(setting, way.points),
+        joint_range=joint_range(held_part[:, hand], context.robot.lower[hand], context.robot.upper[hand]),
+        arm_path=path_length(context, way.points),
         epsilon=grasp.epsilon,
         slack=float(np.linalg.norm(grasp.held.state.residual[:3])),
         warnings=tuple(sorted(warnings)),
@@ -191,9 +191,9 @@ class _Timeline:
         return Trajectory(np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses))
 
 
-def _reach(setting: Setting) -> float:
+def _reach(context: PlanningContext) -> float:
     """The furthest point of the object from its origin [m]."""
-    return float(np.linalg.norm(setting.body.mesh.vertices, axis=1).max())
+    return float(np.linalg.norm(context.body.mesh.vertices, axis=1).max())
 
 
 def _even(start: pin.SE3, end: pin.SE3, count: int) -> list[pin.SE3]:
@@ -231,33 +231,33 @@ def _moved(held: Held, q: Floats, T: pin.SE3) -> Held:
     )
 
 
-def pressed_into(setting: Setting, T_world_object: pin.SE3) -> str | None:
+def pressed_into(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
     """What an object, squeezed to this pose and just lifted, still overlaps; None if nothing or if it is not lifted."""
-    if setting.task.wish.lift <= CLEAR_OF_SUPPORT:
+    if context.task.goal.lift <= CLEAR_OF_SUPPORT:
         return None
     off = pin.SE3(T_world_object)
-    off.translation[2] = setting.task.T_world_object.translation[2] + CLEAR_OF_SUPPORT
-    return _object_hits(setting, off)
+    off.translation[2] = context.task.T_world_object.translation[2] + CLEAR_OF_SUPPORT
+    return _object_hits(context, off)
 
 
-def _object_hits(setting: Setting, T_world_object: pin.SE3) -> str | None:
+def _object_hits(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
     """The obstacle that the object (undeformed) overlaps, if any."""
     import coal
 
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
-    for obstacle in setting.obstacles:
+    for obstacle in context.obstacles:
         result.clear()
         place = obstacle.T_world_obstacle
         pose = coal.Transform3s(place.rotation, place.translation)
-        if coal.collide(setting.thing_triangles, T, obstacle.geometry, pose, request, result):
+        if coal.collide(context.object_triangles, T, obstacle.geometry, pose, request, result):
             return obstacle.name
     return None
 
 
-def _state(setting: Setting, held: Held, time: float, phase: Phase) -> HeldState:
+def _state(context: PlanningContext, held: Held, time: float, phase: Phase) -> HeldState:
     T = held.state.T_world_object
-    poses = setting.robot.poses([link.name for link in held.links], held.q)
+    poses = context.robot.poses([link.name for link in held.links], held.q)
     assert held.wanted.forces is not None
     contacts = []
     for k, (region, link, T_link) in enumerate(zip(held.state.regions, held.links, poses, strict=True)):
@@ -292,9 +292,9 @@ def _state(setting: Setting, held: Held, time: float, phase: Phase) -> HeldState
         centre_of_mass=held.centre,
         centre_at_rest=held.centre_at_rest,
         load=held.load,
-        torques=joint_torques(setting, held.q, held),
+        torques=joint_torques(context, held.q, held),
         friction_usage=held.friction.usage,
-        displacement=(held.vertices - setting.body.mesh.vertices).astype(np.float32),
-        volume_change=volume_change(setting.thing, held.state),
+        displacement=(held.vertices - context.body.mesh.vertices).astype(np.float32),
+        volume_change=volume_change(context.prepared, held.state),
         liquid_level=held.level,
     )

@@ -22,12 +22,12 @@ from typing import Any, TypeVar
 from pliant.contact import compiled_here
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
-from pliant.planner.context import Setting, prepare_body, with_arm
+from pliant.planner.context import PlanningContext, prepare_object, with_arm
 from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.operation import complete
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Rejection, StableGrasp, Stage
 from pliant.planner.selection import ranked
-from pliant.planner.stability import Grasp, try_hypothesis
+from pliant.planner.stability import HeldGrasp, try_hypothesis
 from pliant.planner.task import PlannerOptions, Task
 from pliant.workers import end_with_parent
 
@@ -63,14 +63,14 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         raise OptionError("jobs", f"{jobs}; allowed: 1 or more")
     began = time.monotonic()
     task = with_arm(task)
-    tell = progress or (lambda stage, done, total, fallen: None)
+    tell = progress or (lambda stage, done, total, rejected: None)
 
     def preparing(what: str, share: float) -> None:
         tell(f"preparing the object: {what}", round(100 * share), 100, {})
 
     start = time.process_time()
-    thing = prepare_body(task.body, preparing)
-    prepared = time.process_time() - start
+    prepared = prepare_object(task.body, preparing)
+    preparation = time.process_time() - start
     options = task.options
     hypotheses = make_hypotheses(
         task.body.mesh,
@@ -82,8 +82,8 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         seed=seed,
     )
     count = jobs if jobs is not None else _cores()
-    cpu = {"preparation": prepared}
-    with _workers(task, thing, min(count, max(1, len(hypotheses) // CHUNK))) as over:
+    cpu = {"preparation": preparation}
+    with _workers(task, prepared, min(count, max(1, len(hypotheses) // CHUNK))) as over:
         grasps, rejections = _stable(hypotheses, over, tell, cpu)
         stable = tuple(StableGrasp(g.hypothesis.number, g.held.largest_force, g.epsilon) for g in grasps)
         done, more = _completed(grasps, options, over, tell, cpu, rejections)
@@ -118,26 +118,26 @@ Over = Callable[[str, Iterable[Any], int], Iterator[tuple[Any, float]]]
 
 def _stable(
     hypotheses: list[Hypothesis], over: Over, tell: Progress, cpu: dict[str, float]
-) -> tuple[list[Grasp], list[Rejection]]:
-    grasps: list[Grasp] = []
+) -> tuple[list[HeldGrasp], list[Rejection]]:
+    grasps: list[HeldGrasp] = []
     rejections: list[Rejection] = []
-    fallen: dict[str, int] = {}
+    rejected: dict[str, int] = {}
     chunks = [hypotheses[i : i + CHUNK] for i in range(0, len(hypotheses), CHUNK)]
-    tell("closing and pressing", 0, len(hypotheses), fallen)
+    tell("closing and pressing", 0, len(hypotheses), rejected)
     for answers, seconds in over("try", chunks, len(chunks)):
         for answer in answers:
             if isinstance(answer, Rejection):
                 rejections.append(answer)
-                fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
+                rejected[answer.stage] = rejected.get(answer.stage, 0) + 1
             else:
                 grasps.append(answer)
         cpu["closing and pressing"] = cpu.get("closing and pressing", 0.0) + seconds
-        tell("closing and pressing", len(grasps) + len(rejections), len(hypotheses), dict(fallen))
+        tell("closing and pressing", len(grasps) + len(rejections), len(hypotheses), dict(rejected))
     return grasps, rejections
 
 
 def _completed(
-    grasps: list[Grasp],
+    grasps: list[HeldGrasp],
     options: PlannerOptions,
     over: Over,
     tell: Progress,
@@ -147,16 +147,16 @@ def _completed(
     order = sorted(grasps, key=lambda g: (g.held.largest_force, g.hypothesis.number))
     done: list[PlannedGrasp] = []
     rejections: list[Rejection] = []
-    fallen: dict[str, int] = {}
+    rejected: dict[str, int] = {}
     for rejection in before:
-        fallen[rejection.stage] = fallen.get(rejection.stage, 0) + 1
+        rejected[rejection.stage] = rejected.get(rejection.stage, 0) + 1
 
-    def needed() -> Iterator[list[Grasp]]:
+    def needed() -> Iterator[list[HeldGrasp]]:
         for grasp in order:
             enough = len(done) >= options.keep and not any(options.weights[1:])
             if enough and grasp.held.largest_force >= sorted(found.largest_force for found in done)[options.keep - 1]:
                 return
-            tell("lifting, moving, approaching", len(done) + len(rejections), len(order), dict(fallen))
+            tell("lifting, moving, approaching", len(done) + len(rejections), len(order), dict(rejected))
             yield [grasp]
 
     for answers, seconds in over("complete", needed(), AHEAD):
@@ -164,11 +164,11 @@ def _completed(
         for answer in answers:
             if isinstance(answer, Rejection):
                 rejections.append(answer)
-                fallen[answer.stage] = fallen.get(answer.stage, 0) + 1
+                rejected[answer.stage] = rejected.get(answer.stage, 0) + 1
             else:
                 done.append(answer)
     rejections += [_outdone(g.hypothesis, g.held.largest_force) for g in order[len(done) + len(rejections) :]]
-    tell("lifting, moving, approaching", len(order), len(order), dict(fallen))
+    tell("lifting, moving, approaching", len(order), len(order), dict(rejected))
     return done, rejections
 
 
@@ -179,7 +179,7 @@ def _completed(
 class _Worker:
     """What one process knows of the task."""
 
-    setting: Setting
+    context: PlanningContext
     first: Any = None
     """A lock, where nothing is compiled yet: one process compiles and the others wait, then take what it compiled."""
     begun: set[str] = field(default_factory=set)
@@ -187,9 +187,9 @@ class _Worker:
     def work(self, what: str, items: list[Any]) -> tuple[list[Any], float]:
         """Answers for some items, and the CPU time they took [s]."""
         start = time.process_time()
-        run: Callable[[Setting, Any], Any] = complete if what == "complete" else try_hypothesis
+        run: Callable[[PlanningContext, Any], Any] = complete if what == "complete" else try_hypothesis
         with self.first if self.first is not None and what not in self.begun else nullcontext():
-            answers = [run(self.setting, item) for item in items]
+            answers = [run(self.context, item) for item in items]
         if self.first is not None and (what != "try" or compiled_here()):  # most hypotheses fall before they touch
             self.begun.add(what)
         return answers, time.process_time() - start
@@ -203,7 +203,7 @@ def _begin(task: Task, first: Any) -> None:
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    _here = _Worker(Setting(task), first)
+    _here = _Worker(PlanningContext(task), first)
 
 
 def _work(what: str, items: list[Any]) -> tuple[list[Any], float]:
@@ -212,24 +212,24 @@ def _work(what: str, items: list[Any]) -> tuple[list[Any], float]:
 
 
 @contextmanager
-def _workers(task: Task, thing: Any, count: int) -> Iterator[Over]:
+def _workers(task: Task, prepared: Any, count: int) -> Iterator[Over]:
     """A function that spreads items over processes and gives the answers in order; one process: here and now."""
     if count == 1:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
-            worker = _Worker(Setting(task, thing))
+            worker = _Worker(PlanningContext(task, prepared))
             yield lambda what, items, ahead: _in_order(lambda i: partial(worker.work, what, list(i)), items, ahead)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     # wrong questions must be told here, not by a worker that dies
-    Setting(task, thing)
+    PlanningContext(task, prepared)
     with _single_threaded_children(), _script_not_run_again():
-        context = get_context("spawn")
-        first = None if compiled_here() else context.Lock()
-        pool = ProcessPoolExecutor(count, context, _begin, (task, first))
+        spawn = get_context("spawn")
+        first = None if compiled_here() else spawn.Lock()
+        pool = ProcessPoolExecutor(count, spawn, _begin, (task, first))
         try:
 
             def over(what: str, items: Iterable[Any], ahead: int) -> Iterator[tuple[Any, float]]:

@@ -17,7 +17,7 @@ from pliant.constants import GRAVITY
 from pliant.contact import ContactRegion, ContactState, ContactStatus, PreparedObject, deformed_vertices, settle
 from pliant.grasp import ContactSet, Family, ForceResult, ForceSolver, FrictionResult, balancing_friction
 from pliant.objects import Body
-from pliant.planner.closing_hand import GraspingHand, HandLink
+from pliant.planner.closing_hand import ClosingHand, HandLink
 from pliant.planner.depth_search import CORRECTION, DepthSearch, Failure
 
 CLOSE_ENOUGH = 1.10
@@ -82,7 +82,7 @@ class _Mass:
     level: float | None
 
 
-class Holder:
+class Presser:
     """Presses and judges; one for a task.
 
     Args:
@@ -94,9 +94,9 @@ class Holder:
     """
 
     def __init__(
-        self, thing: PreparedObject, body: Body, hand: GraspingHand, *, margin: float = 0.05, cells: int = 10
+        self, prepared: PreparedObject, body: Body, hand: ClosingHand, *, margin: float = 0.05, cells: int = 10
     ) -> None:
-        self.thing, self.body, self.hand, self.cells = thing, body, hand, cells
+        self.prepared, self.body, self.hand, self.cells = prepared, body, hand, cells
         self.weight = GRAVITY * body.mass
         self.solver = ForceSolver(margin=margin * self.weight, explain=False)
         self._explain = ForceSolver(margin=margin * self.weight, explain=True)
@@ -112,14 +112,14 @@ class Holder:
         """
         mu = max(self.body.material.friction, 0.05)
         force = self.weight / (count * mu)
-        young = self.thing.young / (1.0 - self.thing.poisson**2)
-        wall = self.thing.body.wall if self.thing.body is not None else None
+        young = self.prepared.young / (1.0 - self.prepared.poisson**2)
+        wall = self.prepared.body.wall if self.prepared.body is not None else None
         if wall is not None:
             # Reissner's shallow cap in place of the half-space
-            radius = 0.25 * self.thing.surface.size
-            return float(force * radius * np.sqrt(3.0) / (4.0 * self.thing.young * wall.thickness**2))
+            radius = 0.25 * self.prepared.surface.size
+            return float(force * radius * np.sqrt(3.0) / (4.0 * self.prepared.young * wall.thickness**2))
         depth = 3.0 * (0.75 * force / (young * np.sqrt(0.01))) ** (2.0 / 3.0)
-        return float(np.clip(depth, 1e-6, 0.1 * self.thing.surface.size))
+        return float(np.clip(depth, 1e-6, 0.1 * self.prepared.surface.size))
 
     def hold(
         self,
@@ -192,7 +192,7 @@ class Holder:
             return Failure("fewer than two fingers touch", float(len(near)), "links")
         load = self._load(T_world_object, mass.centre)
         state = settle(
-            self.thing,
+            self.prepared,
             [self.hand.links[i].surface for i in near],
             [poses[i] for i in near],
             T_world_object,
@@ -249,7 +249,7 @@ class Holder:
     def near(self, Ts_world_link: Sequence[pin.SE3], T_world_object: pin.SE3) -> list[int]:
         """Links that may touch the object."""
         poses = [T_world_object.actInv(T) for T in Ts_world_link]
-        bounds = self.hand.bounds(self.thing, poses, tuple(range(len(poses))))
+        bounds = self.hand.bounds(self.prepared, poses, tuple(range(len(poses))))
         return [i for i in range(len(poses)) if bounds[i] < NEAR]
 
     def shortfall(self, held: Held) -> Failure | None:
@@ -300,7 +300,7 @@ class Holder:
         )
 
     def _mass_after(self, state: ContactState) -> _Mass:
-        self._vertices = deformed_vertices(self.thing, state)
+        self._vertices = deformed_vertices(self.prepared, state)
         return self._mass(self._vertices, state.T_world_object)
 
     def _mass(self, vertices: Floats | None, T_world_object: pin.SE3) -> _Mass:

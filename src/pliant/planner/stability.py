@@ -13,7 +13,7 @@ from pliant.contact import clearance, find_overlaps
 from pliant.grasp import ContactSet, edge_wrenches, epsilon_l1
 from pliant.planner.closing import Closing, close_hand, open_hand_gap
 from pliant.planner.closing_hand import HandLink
-from pliant.planner.context import KEEP_OUT, Setting
+from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.depth_search import Failure
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.pressing import Held
@@ -36,7 +36,7 @@ LARGEST_SHIFT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Grasp:
+class HeldGrasp:
     """A stable grasp.
 
     Args:
@@ -55,104 +55,104 @@ class Grasp:
     epsilon: float
 
 
-def try_hypothesis(setting: Setting, hypothesis: Hypothesis) -> Grasp | Rejection:
+def try_hypothesis(context: PlanningContext, hypothesis: Hypothesis) -> HeldGrasp | Rejection:
     """Stages 1 to 4 for one hypothesis, cheap tests first."""
 
     def no(stage: Stage, reason: str, margin: float, unit: str = "", detail: str = "") -> Rejection:
         return Rejection(hypothesis.number, stage, reason, float(margin), unit, detail)
 
-    task, hand, thing = setting.task, setting.hand, setting.thing
+    task, hand, prepared = context.task, context.hand, context.prepared
     preshape = hand.preshape(hypothesis.preshape)
     q_open = hand.q_open(preshape)
     for group in hand.groups(preshape, hypothesis.fingers):
         q_open = hand.with_closing(q_open, group, q_open, hypothesis.opening)
-    gap, link = open_hand_gap(thing, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
+    gap, link = open_hand_gap(prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
     if gap < AT_OBJECT:
         return no(Stage.OPEN_HAND, "open hand inside the object", AT_OBJECT - gap, "m", link)
     T_world_palm = task.T_world_object * hypothesis.T_object_palm
-    placed = _place_arm(setting, T_world_palm, q_open)
+    placed = _place_arm(context, T_world_palm, q_open)
     if isinstance(placed, Failure):
         stage = Stage.APPROACH if placed.reason == "palm out of the arm's reach" else Stage.OPEN_HAND
         return no(stage, placed.reason, placed.margin, placed.unit, placed.detail)
     closing = close_hand(
-        thing, hand, hypothesis.preshape, hypothesis.fingers, hypothesis.T_object_palm, opening=hypothesis.opening
+        prepared, hand, hypothesis.preshape, hypothesis.fingers, hypothesis.T_object_palm, opening=hypothesis.opening
     )
-    bad = _bad_touch(setting, closing)
+    bad = _bad_touch(context, closing)
     if bad is not None:
         return no(Stage.CLOSING, bad.reason, bad.margin, bad.unit, bad.detail)
-    q_touch = setting.q_with_arm(closing.q, placed)
-    if (hit := setting.surroundings.collision(q_touch, margin=0.0)) is not None:
+    q_touch = context.q_with_arm(closing.q, placed)
+    if (hit := context.surroundings.collision(q_touch, margin=0.0)) is not None:
         return no(Stage.CLOSING, "closing fingers hit something", 0.0, "m", f"{hit[0]} and {hit[1]}")
-    held = _press(setting, closing, placed, T_world_palm, hypothesis.T_object_palm)
+    held = _press(context, closing, placed, T_world_palm, hypothesis.T_object_palm)
     if isinstance(held, Failure):
         weak = ("force too small", "friction does not balance", "no forces hold the weight")
         stage = Stage.STABILITY if held.reason in weak else Stage.CONTACT
         return no(stage, held.reason, held.margin, held.unit, held.detail)
-    broken = _unsound(setting, held)
+    broken = _unsound(context, held)
     if broken is not None:
         return no(Stage.STABILITY, broken.reason, broken.margin, broken.unit, broken.detail)
     epsilon = epsilon_l1(edge_wrenches(held.contacts, held.centre))
-    return Grasp(hypothesis, T_world_palm, setting.q_with_arm(q_open, placed), q_touch, held, float(epsilon))
+    return HeldGrasp(hypothesis, T_world_palm, context.q_with_arm(q_open, placed), q_touch, held, float(epsilon))
 
 
-def _place_arm(setting: Setting, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
+def _place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
     """Arm joints for a palm pose that keep clear of the surroundings; a few solutions are looked at."""
-    seed = setting.q_with_arm(q_open, setting.task.q_start)
+    seed = context.q_with_arm(q_open, context.task.q_start)
     rng = np.random.default_rng(0)
     failure = Failure("palm out of the arm's reach", np.inf)
     for attempt in range(3):
-        found = setting.ik.solve(T_world_palm, seed=seed, starts=20 if attempt == 0 else 4)
+        found = context.ik.solve(T_world_palm, seed=seed, starts=20 if attempt == 0 else 4)
         if not found.found:
             if attempt == 0:
                 return Failure("palm out of the arm's reach", found.error_m, "m")
             return failure
-        q = setting.q_with_arm(q_open, found.q)
-        hit = setting.surroundings.collision(q, margin=KEEP_OUT) or setting.arm_beside_object.collision(q)
+        q = context.q_with_arm(q_open, found.q)
+        hit = context.surroundings.collision(q, margin=KEEP_OUT) or context.arm_beside_object.collision(q)
         if hit is None:
             return q
         failure = Failure("open hand or arm hits something", 0.0, "m", f"{hit[0]} and {hit[1]}")
-        if hit[0] in {link.name for link in setting.hand.links}:
+        if hit[0] in {link.name for link in context.hand.links}:
             break  # another elbow does not move the hand
-        seed = setting.q_with_arm(q_open, setting.robot.random_q(rng))
+        seed = context.q_with_arm(q_open, context.robot.random_q(rng))
     return failure
 
 
-def _bad_touch(setting: Setting, closing: Closing) -> Failure | None:
+def _bad_touch(context: PlanningContext, closing: Closing) -> Failure | None:
     touching = closing.touching
     fingers = {finger for touch in touching for finger in touch.group.fingers}
     if not touching or (len(touching) < 2 and len(fingers) < 2):
         return Failure("fewer than two fingers touch", float(len(touching)), "fingers")
     for touch in touching:
-        link = setting.hand.links[touch.link]
+        link = context.hand.links[touch.link]
         if link.pad is None:
             return Failure("touches with a link that has no pad", 0.0, "", link.name)
     return None
 
 
 def _press(
-    setting: Setting, closing: Closing, q_arm: Floats, T_world_palm: pin.SE3, T_object_palm: pin.SE3
+    context: PlanningContext, closing: Closing, q_arm: Floats, T_world_palm: pin.SE3, T_object_palm: pin.SE3
 ) -> Held | Failure:
-    hand, holder = setting.hand, setting.holder
+    hand, presser = context.hand, context.presser
     touches = closing.touching
-    rates = np.array([_normal_speed(setting, closing, k, T_object_palm) for k in range(len(touches))])
-    most = np.array([_room(setting, closing, k) for k in range(len(touches))]) * rates
+    rates = np.array([_normal_speed(context, closing, k, T_object_palm) for k in range(len(touches))])
+    most = np.array([_room(context, closing, k) for k in range(len(touches))]) * rates
 
     def pose(depths: Floats) -> tuple[Floats, pin.SE3]:
         q = closing.q
         for touch, depth, rate in zip(touches, depths, rates, strict=True):
             assert touch.closed is not None
             q = hand.with_closing(q, touch.group, closing.q_zero, touch.closed + float(depth / rate))
-        return setting.q_with_arm(q, q_arm), T_world_palm
+        return context.q_with_arm(q, q_arm), T_world_palm
 
     def owner(link: HandLink) -> int:
         return next((k for k, touch in enumerate(touches) if link.finger in touch.group.fingers), -1)
 
-    first = np.minimum(np.full(len(touches), holder.first_depth(len(touches))), most)
-    hopeless = _hopeless(setting, pose, np.minimum(np.maximum(first, 2e-4), most))
+    first = np.minimum(np.full(len(touches), presser.first_depth(len(touches))), most)
+    hopeless = _hopeless(context, pose, np.minimum(np.maximum(first, 2e-4), most))
     if hopeless is not None:
         return hopeless
-    deepest = np.minimum(most, 0.35 * setting.thing.surface.size)
-    held = holder.hold(pose, first, deepest, setting.task.T_world_object, owner)
+    deepest = np.minimum(most, 0.35 * context.prepared.surface.size)
+    held = presser.hold(pose, first, deepest, context.task.T_world_object, owner)
     if isinstance(held, Held):
         moved = float(np.linalg.norm(held.state.motion[:3]))
         if moved > LARGEST_SHIFT:
@@ -160,41 +160,43 @@ def _press(
     return held
 
 
-def _hopeless(setting: Setting, pose: Callable[[Floats], tuple[Floats, pin.SE3]], depths: Floats) -> Failure | None:
+def _hopeless(
+    context: PlanningContext, pose: Callable[[Floats], tuple[Floats, pin.SE3]], depths: Floats
+) -> Failure | None:
     """Whether no forces at the places of touch, with a little more friction than there is, could carry the weight."""
-    holder, hand, T = setting.holder, setting.hand, setting.task.T_world_object
+    presser, hand, T = context.presser, context.hand, context.task.T_world_object
     poses = hand.poses(*pose(depths))
     points, normals = [], []
-    for i in holder.near(poses, T):
-        for place in find_overlaps(setting.thing, hand.links[i].surface.surface, T.actInv(poses[i])):
+    for i in presser.near(poses, T):
+        for place in find_overlaps(context.prepared, hand.links[i].surface.surface, T.actInv(poses[i])):
             points.append(T.act(place.origin))
             normals.append(-T.rotation @ place.axes[2])
     if len(points) < 2:
         return Failure("fewer than two regions", float(len(points)), "regions")
-    mu = ALLOWANCE * setting.body.material.friction
+    mu = ALLOWANCE * context.body.material.friction
     contacts = ContactSet.from_arrays(np.array(points), np.array(normals), friction=mu, radius=0.01)
-    weight = np.array([0.0, 0.0, -holder.weight, 0.0, 0.0, 0.0])
-    centre = T.act(setting.body.centre_of_mass(T.rotation[2]))
-    if not holder.solver.solve(contacts, weight, centre=centre).feasible:
+    weight = np.array([0.0, 0.0, -presser.weight, 0.0, 0.0, 0.0])
+    centre = T.act(context.body.centre_of_mass(T.rotation[2]))
+    if not presser.solver.solve(contacts, weight, centre=centre).feasible:
         return Failure("no forces hold the weight", 1.0, "", "the directions of the touches do not allow it")
     return None
 
 
-def _normal_speed(setting: Setting, closing: Closing, k: int, T_object_palm: pin.SE3) -> float:
+def _normal_speed(context: PlanningContext, closing: Closing, k: int, T_object_palm: pin.SE3) -> float:
     """How fast a group's gap closes at its touch, per unit of closing [m]."""
-    touch, hand = closing.touching[k], setting.hand
+    touch, hand = closing.touching[k], context.hand
     assert touch.closed is not None
     step = 3e-4 / touch.group.speed
     q = hand.with_closing(closing.q, touch.group, closing.q_zero, touch.closed - step)
     T = hand.poses(q, T_object_palm)[touch.link]
-    gap = clearance(setting.thing, hand.links[touch.link].surface, T)
+    gap = clearance(context.prepared, hand.links[touch.link].surface, T)
     return float(np.clip(gap / step, 0.02 * touch.group.speed, touch.group.speed))
 
 
-def _room(setting: Setting, closing: Closing, k: int) -> float:
+def _room(context: PlanningContext, closing: Closing, k: int) -> float:
     """How much further a group can close before its first joint reaches a limit; at most half of its travel."""
     touch = closing.touching[k]
-    group, robot = touch.group, setting.robot
+    group, robot = touch.group, context.robot
     q = closing.q[group.joints]
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(group.travel > 0, robot.upper[group.joints] - q, q - robot.lower[group.joints])
@@ -202,9 +204,9 @@ def _room(setting: Setting, closing: Closing, k: int) -> float:
     return float(np.clip(share.min(), 1e-6, 0.5))
 
 
-def _unsound(setting: Setting, held: Held) -> Failure | None:
+def _unsound(context: PlanningContext, held: Held) -> Failure | None:
     """Contacts beside the pads, or torques above what the joints can bear."""
-    poses = dict(zip([link.name for link in setting.hand.links], _link_poses(setting, held.q), strict=True))
+    poses = dict(zip([link.name for link in context.hand.links], _link_poses(context, held.q), strict=True))
     for region, link in zip(held.state.regions, held.links, strict=True):
         if link.pad is None:
             return Failure("touches with a link that has no pad", region.normal_force, "N", link.name)
@@ -222,24 +224,24 @@ def _unsound(setting: Setting, held: Held) -> Failure | None:
         if region.on_pad < ON_PAD:
             detail = f"{link.name}: {region.on_pad:.0%} of the force is on the pad"
             return Failure("touches beside the pad", ON_PAD - region.on_pad, "of the force", detail)
-    torques = joint_torques(setting, held.q, held)
-    limits = setting.assembly.torque_limits
+    torques = joint_torques(context, held.q, held)
+    limits = context.assembly.torque_limits
     share = np.abs(torques) / limits
     worst = int(np.argmax(np.where(np.isfinite(share), share, 0.0)))
     if share[worst] > 1.0:
-        name = setting.robot.joint_names[worst]
+        name = context.robot.joint_names[worst]
         detail = f"{torques[worst]:.3g} at {name}, {limits[worst]:.3g} allowed"
         return Failure("joint torque above the limit", float(share[worst]), "of the limit", detail)
     return None
 
 
-def _link_poses(setting: Setting, q: Floats) -> list[pin.SE3]:
-    return setting.robot.poses([link.name for link in setting.hand.links], q)
+def _link_poses(context: PlanningContext, q: Floats) -> list[pin.SE3]:
+    return context.robot.poses([link.name for link in context.hand.links], q)
 
 
-def joint_torques(setting: Setting, q: Floats, held: Held) -> Floats:
+def joint_torques(context: PlanningContext, q: Floats, held: Held) -> Floats:
     """What the joints bear: the contact forces' reaction J^T f and the robot's own weight [N m, N]."""
-    robot = setting.robot
+    robot = context.robot
     torques = robot.gravity_torques(q)
     robot.update(q)
     for region, link in zip(held.state.regions, held.links, strict=True):

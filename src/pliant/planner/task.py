@@ -31,7 +31,7 @@ class Carrier(Enum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class Goal:
     """What must happen to the object once it is held.
 
     Args:
@@ -113,7 +113,7 @@ class Task:
     body: Body
     T_world_object: pin.SE3
     scene: tuple[Mesh, ...] = ()
-    wish: Wish = field(default_factory=Wish)
+    goal: Goal = field(default_factory=Goal)
     options: PlannerOptions = field(default_factory=PlannerOptions)
     name: str = "task"
     notes: tuple[str, ...] = ()

@@ -86,7 +86,7 @@ class _Follower:
         ]
         self.gripping = {contact.link for state in grasp.states for contact in state.contacts}
         self.self_pairs = self._self_pairs()
-        self.supports = {thing.name for thing in self.scene if self._at_start(thing) < allowed.resting}
+        self.supports = {prepared.name for prepared in self.scene if self._at_start(prepared) < allowed.resting}
         self._safe: dict[tuple[int, int], float] = {}
 
     def collisions(self) -> Iterator[tuple[float, tuple[str, str]]]:
@@ -110,8 +110,8 @@ class _Follower:
         self.robot.update(self.path.q[0])
         pose = self.task.T_world_object
         movers = [link for link in self.links if self._moves(link)]
-        pairs = [(link, thing) for link in movers for thing in (*self.scene, self.resting)]
-        for small, large in [*pairs, *((self.resting, thing) for thing in self.scene)]:
+        pairs = [(link, prepared) for link in movers for prepared in (*self.scene, self.resting)]
+        for small, large in [*pairs, *((self.resting, prepared) for prepared in self.scene)]:
             T = self._pose(large, pose).actInv(self._pose(small, pose))
             # The outermost points along each axis; one that lies on the surface, as of a thing at rest on a table, has
             # a winding number of a half.
@@ -155,16 +155,16 @@ class _Follower:
         return distance
 
     def _pairs(self, phase: Phase, here: _Thing, risen: float) -> Iterator[tuple[_Thing, _Thing]]:
-        yield from ((link, thing) for link in self.links if self._moves(link) for thing in self.scene)
+        yield from ((link, prepared) for link in self.links if self._moves(link) for prepared in self.scene)
         yield from self.self_pairs
         for link in self.links:
             if phase is Phase.APPROACH or link.name not in self.gripping:
                 yield link, here
         if phase in (Phase.LIFT, Phase.MOVE):
-            for thing in self.scene:
+            for prepared in self.scene:
                 # What carries the object touches it until it is off; the squeezed object may even press on it.
-                if thing.name not in self.supports or risen > self.allowed.resting:
-                    yield here, thing
+                if prepared.name not in self.supports or risen > self.allowed.resting:
+                    yield here, prepared
 
     def _moves(self, link: _Thing) -> bool:
         """Whether any joint carries it; what stands on the floor may touch the floor."""
@@ -174,16 +174,16 @@ class _Follower:
         """The object in the segment after point i: undeformed until it is held."""
         if self.path.phases[i + 1] in (Phase.APPROACH, Phase.CLOSE):
             return self.resting
-        before = [thing for at, thing in self.held if at <= self.path.times[i] + 1e-9]
+        before = [prepared for at, prepared in self.held if at <= self.path.times[i] + 1e-9]
         return before[-1] if before else self.resting
 
-    def _pose(self, thing: _Thing, pose: pin.SE3) -> pin.SE3:
-        if thing.frame >= 0:
-            return self.robot.data.oMf[thing.frame]
-        return pose if thing.name == OBJECT else pin.SE3.Identity()
+    def _pose(self, prepared: _Thing, pose: pin.SE3) -> pin.SE3:
+        if prepared.frame >= 0:
+            return self.robot.data.oMf[prepared.frame]
+        return pose if prepared.name == OBJECT else pin.SE3.Identity()
 
-    def _at_start(self, thing: _Thing) -> float:
-        return _distance(self.resting, self.task.T_world_object, thing, pin.SE3.Identity())
+    def _at_start(self, prepared: _Thing) -> float:
+        return _distance(self.resting, self.task.T_world_object, prepared, pin.SE3.Identity())
 
     def _self_pairs(self) -> list[tuple[_Thing, _Thing]]:
         """Links that could meet: not the same rigid piece, not neighbours, not one inside the other by design."""
@@ -229,29 +229,29 @@ class _Speeds:
         self._of_object = (float(np.linalg.norm(b.translation - a.translation)) + turn * reach) / duration
 
     def __call__(self, first: _Thing, second: _Thing) -> float:
-        carried = [set(self._support(thing)) for thing in (first, second)]
+        carried = [set(self._support(prepared)) for prepared in (first, second)]
         speed = 0.0
-        for thing, only in ((first, carried[0] - carried[1]), (second, carried[1] - carried[0])):
-            speed += sum(self._rates[k - 1] * self._lever(k, thing) for k in only if self._rates[k - 1] > 0.0)
-            if thing.name == OBJECT:
+        for prepared, only in ((first, carried[0] - carried[1]), (second, carried[1] - carried[0])):
+            speed += sum(self._rates[k - 1] * self._lever(k, prepared) for k in only if self._rates[k - 1] > 0.0)
+            if prepared.name == OBJECT:
                 speed += self._of_object
         return float(speed)
 
-    def _support(self, thing: _Thing) -> list[int]:
-        if thing.frame < 0:
+    def _support(self, prepared: _Thing) -> list[int]:
+        if prepared.frame < 0:
             return []
-        joint = self._robot.model.frames[thing.frame].parentJoint
+        joint = self._robot.model.frames[prepared.frame].parentJoint
         return [k for k in self._robot.model.supports[joint] if k > 0]
 
-    def _lever(self, k: int, thing: _Thing) -> float:
+    def _lever(self, k: int, prepared: _Thing) -> float:
         """How far any point of a link moves per unit of joint k, at most [m]."""
         if self._robot.model.joints[k].shortname().startswith("JointModelP"):
             return 1.0
         far = max(
-            float(np.linalg.norm(frames[thing.frame].act(thing.centre) - origins[k]))
+            float(np.linalg.norm(frames[prepared.frame].act(prepared.centre) - origins[k]))
             for frames, origins in zip(self._frames, self._origins, strict=True)
         )
-        return 1.2 * (far + thing.radius)
+        return 1.2 * (far + prepared.radius)
 
 
 def _links(robot: Robot) -> Iterator[_Thing]:

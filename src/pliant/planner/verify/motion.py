@@ -122,15 +122,15 @@ def _states(grasp: PlannedGrasp, where: str, allowed: Tolerances) -> Iterator[Pr
             yield Problem(f"{where}.states[{k}].T_world_object", what, f"at {state.time:.3f} s they are the same")
 
 
-def wish_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances) -> Iterator[Problem]:
+def goal_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances) -> Iterator[Problem]:
     """The object was lifted, then moved and turned as asked, about its centre of mass."""
-    wish, robot = task.wish, task.assembly.robot
+    goal, robot = task.goal, task.assembly.robot
     moves = [k for k, state in enumerate(grasp.states) if state.phase is Phase.MOVE]
     lifted = grasp.states[moves[0] - 1] if moves and moves[0] > 0 else grasp.states[-1]
     raised = float(lifted.T_world_object.translation[2] - task.T_world_object.translation[2])
-    if raised < wish.lift - allowed.object_place:
-        yield Problem(f"{where}.states", f"the object is lifted by {1e3 * raised:.4g} mm", f"{1e3 * wish.lift:.4g} mm")
-    if not wish.moves:
+    if raised < goal.lift - allowed.object_place:
+        yield Problem(f"{where}.states", f"the object is lifted by {1e3 * raised:.4g} mm", f"{1e3 * goal.lift:.4g} mm")
+    if not goal.moves:
         return
     if not moves:
         yield Problem(f"{where}.states", "the object is never moved after the lift", "the task asks for a move")
@@ -139,13 +139,13 @@ def wish_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Toleranc
         MoveFrame.WORLD: np.eye(3),
         MoveFrame.OBJECT: lifted.T_world_object.rotation,
         MoveFrame.PALM: robot.pose(PALM_FRAME, lifted.q).rotation,
-    }[wish.frame]
+    }[goal.frame]
     end = grasp.states[-1]
-    R = pin.exp3(axes @ np.array(wish.rotation)) @ lifted.T_world_object.rotation
+    R = pin.exp3(axes @ np.array(goal.rotation)) @ lifted.T_world_object.rotation
     # The point that was the centre of mass: a liquid's own motion does not count.
     p = lifted.T_world_object.actInv(lifted.centre_of_mass)
-    goal = lifted.centre_of_mass + axes @ np.array(wish.translation)
-    moved = float(np.linalg.norm(end.T_world_object.act(p) - goal))
+    wanted = lifted.centre_of_mass + axes @ np.array(goal.translation)
+    moved = float(np.linalg.norm(end.T_world_object.act(p) - wanted))
     turned = float(np.linalg.norm(pin.log3(R.T @ end.T_world_object.rotation)))
     # The task itself says how near is near enough.
     near = max(allowed.object_place, task.options.move_tolerance)

@@ -151,19 +151,19 @@ def _geometry(
     mesh = task.body.mesh
     bodies = [("the object", mesh, p_object)] + ([("the link", surface, contact.p_link)] if surface is not None else [])
     inward = contact.T_object_contact.rotation[:, 2]
-    for name, thing, point in bodies:
-        faces = thing.faces
+    for name, prepared, point in bodies:
+        faces = prepared.faces
         if name == "the object":
             # At an edge the nearest face may be the one round the corner: only those that look the contact's way count.
-            faces = faces[thing.face_normals @ inward < -0.5]
+            faces = faces[prepared.face_normals @ inward < -0.5]
             if not len(faces):
                 yield Problem(where, "nowhere does the object's surface look its normal's way", "within 60 deg")
                 continue
-        squared, _, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), thing.vertices, faces)
+        squared, _, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), prepared.vertices, faces)
         away = float(np.sqrt(np.ravel(squared)[0]))
         # The link's surface and the object's are the two sides of the depth; the centre lies between them. A curved
         # patch has its centre of pressure a little inside.
-        if away > slack + 0.5 * contact.radius**2 / max(0.5 * thing.diagonal, contact.radius):
+        if away > slack + 0.5 * contact.radius**2 / max(0.5 * prepared.diagonal, contact.radius):
             what = f"its centre is {1e3 * away:.3g} mm off the surface of {name}"
             yield Problem(where, f"{what} that looks its way", f"{1e3 * slack:.3g} mm")
 

@@ -13,7 +13,7 @@ from pliant.errors import Problem
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
 from pliant.planner.task import Task
 from pliant.planner.verify.collisions import collision_problems
-from pliant.planner.verify.motion import motion_problems, wish_problems
+from pliant.planner.verify.motion import goal_problems, motion_problems
 from pliant.planner.verify.states import state_problems
 from pliant.planner.verify.tolerances import Tolerances
 
@@ -62,7 +62,7 @@ def verify_grasp(
         for problem in state_problems(task, state, f"{where}.states[{k}]", allowed)
     ]
     problems += motion_problems(task, grasp, where, allowed)
-    problems += wish_problems(task, grasp, where, allowed)
+    problems += goal_problems(task, grasp, where, allowed)
     problems += _summary(grasp, where)
     clearance = float("inf")
     # A path with broken numbers cannot be followed.
@@ -79,16 +79,16 @@ def _account(plan: Plan) -> list[Problem]:
         problems.append(Problem("status", f"is '{plan.status.value}' with {len(plan.grasps)} grasps"))
     numbers = [hypothesis.number for hypothesis in plan.hypotheses]
     kept = [grasp.hypothesis.number for grasp in plan.grasps]
-    fallen = [rejection.number for rejection in plan.rejections]
-    for label, known, listed in (("grasps", numbers, kept), ("rejections", numbers, fallen)):
+    rejected = [rejection.number for rejection in plan.rejections]
+    for label, known, listed in (("grasps", numbers, kept), ("rejections", numbers, rejected)):
         if strangers := sorted(set(listed) - set(known)):
             problems.append(Problem(label, f"name hypotheses that were never tried: {_some(strangers)}"))
         if len(set(listed)) < len(listed):
             twice = sorted({number for number in listed if listed.count(number) > 1})
             problems.append(Problem(label, f"name hypotheses twice: {_some(twice)}"))
-    if both := sorted(set(kept) & set(fallen)):
+    if both := sorted(set(kept) & set(rejected)):
         problems.append(Problem("rejections", f"hypotheses are kept and rejected: {_some(both)}"))
-    if missing := sorted(set(numbers) - set(kept) - set(fallen)):
+    if missing := sorted(set(numbers) - set(kept) - set(rejected)):
         problems.append(
             Problem("rejections", f"{len(missing)} hypotheses are neither kept nor rejected: {_some(missing)}")
         )

@@ -46,7 +46,7 @@ def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Float
     """
     size = float(task.body.mesh.extents.max())
     target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
-    target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.wish.lift])
+    target = np.asarray(target) + np.array([0.0, 0.0, 0.3 * size + 0.4 * task.goal.lift])
     aside = np.array([0.62, -0.66])
     if outwards is not None and np.linalg.norm(outwards[:2]) > 1e-6:
         # A little beside the direction itself, so that arrows are not seen end on.
