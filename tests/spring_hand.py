@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.control import JointReading, Sample
-from pliant.planner import PlannedGrasp, Timeline
+from pliant.planner import ContactTimeline, PlannedGrasp
 from pliant.robot import Assembly, cell_layout
 from pliant.tactile import PadSensor, TactileFrame
 
@@ -46,14 +46,14 @@ class SpringHand:
         seed: int = 0,
     ) -> None:
         self.assembly, self.robot = assembly, assembly.robot
-        self.timeline = Timeline(grasp, self.robot)
+        self.timeline = ContactTimeline(grasp, self.robot)
         self.joint_names = self.robot.joint_names
         self.arrays = {array.name: array for array in assembly.hand.tactile}
         self.layouts = {name: cell_layout(array) for name, array in self.arrays.items()}
         self.array_names = tuple(self.arrays)
         self.sensor = PadSensor(noise=noise)
         self.rng = np.random.default_rng(seed)
-        moment = self.timeline.at(self.timeline.grasp_time)
+        moment = self.timeline.forces_at(self.timeline.grasp_time)
         self.points, self.axes, self.planned = moment.points, moment.axes, moment.forces[:, 2]
         self.touch = self._places(self.timeline.q_touch)
         Ts = self.robot.poses(self.timeline.links, self.timeline.q_touch)

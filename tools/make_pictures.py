@@ -48,12 +48,12 @@ def main(plan_file: str, folder: str = "docs/pictures") -> None:
 def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:
     """From shortly before the touch to the end, quicker where less happens."""
     timeline = surface.timeline
-    spans = timeline.phases
+    spans = timeline.spans
     approach_end = min(span[0] for phase, span in spans.items() if phase.value == "close")
     times = [
         *np.linspace(max(approach_end - 1.2, 0.0), approach_end, 5, endpoint=False),
-        *np.linspace(approach_end, timeline.touch, 6, endpoint=False),
-        *np.linspace(timeline.touch, timeline.times[0], 6, endpoint=False),
+        *np.linspace(approach_end, timeline.touch_time, 6, endpoint=False),
+        *np.linspace(timeline.touch_time, timeline.times[0], 6, endpoint=False),
         *np.linspace(timeline.times[0], timeline.duration, 16),
     ]
     look = replace(CLOSE, hand_opacity=0.55, cones=False)

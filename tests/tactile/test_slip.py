@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.control.force_loop import ContactKinematics
-from pliant.planner.timeline import PlannedMoment
+from pliant.planner.timeline import PlannedForces
 from pliant.tactile.slip import Slip, SlipSense
 from pliant.tactile.tracking import ContactEstimate
 
@@ -23,7 +23,7 @@ def estimate(places: np.ndarray, forces: tuple[float, float] = (1.0, 1.0), fresh
 def looked(world_moves: np.ndarray, forces: tuple[float, float] = (1.0, 1.0)) -> Slip | None:
     """What is told of contacts that move so in the world, seen in their links."""
     axes = np.array([np.eye(3), np.eye(3)])
-    moment = PlannedMoment(np.zeros(1), np.zeros((2, 3)), np.zeros((2, 3)), axes, LOAD, np.zeros(3), np.zeros(3))
+    moment = PlannedForces(np.zeros(1), np.zeros((2, 3)), np.zeros((2, 3)), axes, LOAD, np.zeros(3), np.zeros(3))
     now = ContactKinematics(np.zeros((2, 3)), LINKS @ axes, np.zeros((2, 3, 1)))
     sense = SlipSense(np.array([True, True]), touch=0.1)
     assert sense.look(estimate(np.zeros((2, 3))), moment, now.axes) is None, (

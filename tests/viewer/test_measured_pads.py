@@ -11,10 +11,10 @@ import pytest
 from pliant.control import RunRecorder
 from pliant.errors import DocumentError, InputError
 from pliant.files import save_run
-from pliant.planner import Plan
+from pliant.planner import Plan, Timeline
 from pliant.robot import cell_layout
 from pliant.tactile import PadResponse, PadSensor, TactileFrame
-from pliant.viewer import Measured, Session, Timeline, Viewer, measured_run
+from pliant.viewer import Measured, Session, Viewer, measured_run
 from pliant.viewer.report.html import _made, _pads
 from pliant.viewer.report.pad_pressures import felt_image, felt_pressures
 from pliant.viewer.scene.shown import Opened

@@ -14,8 +14,8 @@ from viser import GuiEvent
 
 from made_plans import ball_plan, without_grasp
 from pliant.files import shipped_task
-from pliant.planner import Plan
-from pliant.viewer import ColourBy, Session, Timeline, Viewer
+from pliant.planner import Plan, Timeline
+from pliant.viewer import ColourBy, Session, Viewer
 from pliant.viewer.page.view_options import floor_height
 from pliant.viewer.report.text import in_length, number_rows
 from pliant.viewer.scene.shown import Opened

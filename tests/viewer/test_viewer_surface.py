@@ -12,8 +12,8 @@ import trimesh
 
 from made_plans import ball_plan
 from pliant.objects import Body, Liquid, Material, Mesh, make_shape, mesh_volume
-from pliant.planner import Phase, Plan
-from pliant.viewer import ColourBy, Drawable, ObjectSurface, Session, Timeline, Viewer, look_at, render
+from pliant.planner import Phase, Plan, Timeline
+from pliant.viewer import ColourBy, Drawable, ObjectSurface, Session, Viewer, look_at, render
 from pliant.viewer.report.figures import round_steps
 from pliant.viewer.report.pad_pressures import felt_pressures
 from pliant.viewer.scene.colours import CATEGORIES, linear_light, oklab, scale_colours
@@ -56,10 +56,10 @@ def test_time_runs_through_the_states_of_the_plan(plan: Plan) -> None:
         assert moment.largest_force == pytest.approx(state.largest_force)
         np.testing.assert_allclose(moment.T_world_object.homogeneous, state.T_world_object.homogeneous, atol=1e-9)
         assert moment.phase is state.phase, k
-    before = timeline.at(timeline.touch - 0.1)
+    before = timeline.at(timeline.touch_time - 0.1)
     assert before.contacts == ()
     assert not timeline.displacement(before).any()
-    half = timeline.at(0.5 * (timeline.touch + grasp.states[0].time))
+    half = timeline.at(0.5 * (timeline.touch_time + grasp.states[0].time))
     np.testing.assert_allclose(timeline.displacement(half), 0.5 * grasp.states[0].displacement, atol=1e-9)
     assert timeline.at(-1.0).phase is Phase.APPROACH
     assert timeline.at(1e9).time == timeline.duration

@@ -14,7 +14,7 @@ from pliant.arrays import Floats
 from pliant.calibration.fit import SlipOnset, SqueezePoint, SqueezeSamples
 from pliant.calibration.slip import RECENT, forces_at, see_slip
 from pliant.control import ControlOptions, GraspController, RunPhase, Sample, contact_kinematics
-from pliant.planner import Phase, PlannedGrasp, PlannedMoment
+from pliant.planner import Phase, PlannedForces, PlannedGrasp
 from pliant.robot import Assembly
 from pliant.tactile import TactileProcessor
 
@@ -47,7 +47,7 @@ class _Felt:
     forces: Floats
     places: Floats
     q: Floats
-    moment: PlannedMoment
+    moment: PlannedForces
 
 
 class TrialSqueeze(GraspController):
@@ -99,14 +99,14 @@ class TrialSqueeze(GraspController):
     @property
     def samples(self) -> SqueezeSamples:
         """What has been learned so far."""
-        axes = self.timeline.at(self.timeline.grasp_time).axes
+        axes = self.timeline.forces_at(self.timeline.grasp_time).axes
         points = tuple(self.points) or self._curve()
         return SqueezeSamples(self.timeline.links, axes[:, :, 2], points, self.slip, self.held)
 
-    def _errors(self, moment: PlannedMoment) -> Floats:
+    def _errors(self, moment: PlannedForces) -> Floats:
         return np.where(self.tracker.sensed, self._target - self._estimate_forces(), 0.0)
 
-    def _squeeze(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+    def _squeeze(self, sample: Sample, dt: float, moment: PlannedForces) -> None:
         """The plan stands at the touch; the force loop does all the pressing."""
         now = sample.time
         if self._level_began is None:
@@ -177,12 +177,12 @@ class TrialSqueeze(GraspController):
         lifting = self.phase is RunPhase.LIFT
         super()._play(dt, min(until, self._lift_end) if lifting else until, now, RunPhase.HOLD if lifting else follower)
 
-    def _hold_on(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+    def _hold_on(self, sample: Sample, dt: float, moment: PlannedForces) -> None:
         if self.phase is RunPhase.HOLD:
             self._loosen(sample, moment)
         super()._hold_on(sample, dt, moment)
 
-    def _loosen(self, sample: Sample, moment: PlannedMoment) -> None:
+    def _loosen(self, sample: Sample, moment: PlannedForces) -> None:
         """Press until deep enough, rest, then loosen until it slips."""
         now = sample.time
         assert self._estimate is not None
@@ -286,7 +286,7 @@ class TrialSqueeze(GraspController):
         start = int(np.searchsorted(trajectory.times, self.timeline.grasp_time - 1e-9))
         up = np.flatnonzero(z[start:] - z[start] >= height)
         if not len(up):
-            return self.timeline.end_time
+            return self.timeline.duration
         j = start + int(up[0])
         i = max(j - 1, 0)
         share = (height - (z[i] - z[start])) / max(z[j] - z[i], 1e-9)

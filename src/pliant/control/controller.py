@@ -25,7 +25,7 @@ from pliant.control.safe_ends import eased, opened
 from pliant.control.sample_check import SoundSamples
 from pliant.control.watch import FEELS, GRIPS, Watch
 from pliant.errors import OptionError
-from pliant.planner import Phase, PlannedGrasp, PlannedMoment, Timeline
+from pliant.planner import ContactTimeline, Phase, PlannedForces, PlannedGrasp, force_share
 from pliant.robot import Assembly
 from pliant.tactile import ContactEstimate, ContactTracker, SlipSense, TactileProcessor, felt_forces
 
@@ -75,14 +75,14 @@ class GraspController:
             raise OptionError("control", f"start in phase '{start}'; allowed: approach, close")
         self.options = options or ControlOptions()
         self.assembly, self.robot = assembly, assembly.robot
-        self.timeline = Timeline(grasp, self.robot)
+        self.timeline = ContactTimeline(grasp, self.robot)
         self.processor = processor or TactileProcessor.for_hand(assembly.hand)
         self.processor.warm_up()
         self.tracker = ContactTracker(self.timeline, self.processor, self.options.tracking)
         self.loop = ForceLoop(self.timeline, assembly, self.options)
         self.watch = Watch(assembly, self.tracker, self.options)
         self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
-        self._grasp_forces = self.timeline.at(self.timeline.grasp_time).forces[:, 2]
+        self._grasp_forces = self.timeline.forces_at(self.timeline.grasp_time).forces[:, 2]
         self._torque_times = [state.time for state in grasp.states]
         self._torques = [state.torques for state in grasp.states]
         self.phase: RunPhase = start if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
@@ -125,7 +125,7 @@ class GraspController:
         if self._began is None:
             self._enter(self.phase, sample.time)
         planned_at = self._plan_time
-        moment = self.timeline.at(planned_at)
+        moment = self.timeline.forces_at(planned_at)
         self._estimate = self.tracker.update(sample.time, sample.frames, moment, self._pushed)
         for name in self._estimate.spikes:
             self._note(sample.time, "spike", f"a frame of '{name}' was left out")
@@ -145,7 +145,7 @@ class GraspController:
         self._record(sample, moment, planned_at)
         return Command(self._command.copy(), self.phase, self.finished)
 
-    def _advance(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+    def _advance(self, sample: Sample, dt: float, moment: PlannedForces) -> None:
         now = sample.time
         match self.phase:
             case RunPhase.APPROACH:
@@ -239,7 +239,7 @@ class GraspController:
         shared = sensed.sum(axis=0) > 1
         self._frozen = waiting | (pressed & ~shared)
 
-    def _squeeze(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+    def _squeeze(self, sample: Sample, dt: float, moment: PlannedForces) -> None:
         end = self.timeline.grasp_time
         self._hold_on(sample, dt, moment)
         self._plan_time = min(self._plan_time + self.options.speed * dt, end)
@@ -276,7 +276,7 @@ class GraspController:
             return RunPhase.LIFT
         return RunPhase.MOVE if Phase.MOVE in spans else RunPhase.HOLD
 
-    def _hold_on(self, sample: Sample, dt: float, moment: PlannedMoment) -> None:
+    def _hold_on(self, sample: Sample, dt: float, moment: PlannedForces) -> None:
         """One turn of the force loop: its correction is added to the trajectory."""
         if not self.options.force_loop or sample.joints is None:
             return
@@ -311,7 +311,7 @@ class GraspController:
         planned = self._planned()
         self._offset = np.minimum(np.maximum(self._offset, self.robot.lower - planned), self.robot.upper - planned)
 
-    def _feel_slip(self, now: float, moment: PlannedMoment) -> None:
+    def _feel_slip(self, now: float, moment: PlannedForces) -> None:
         """A contact that wanders beyond the plan is gripped harder, at once; an object that slides goes no farther."""
         assert self._estimate is not None
         slip = self._slip.look(self._estimate, moment, None if self._now is None else self._now.axes)
@@ -327,9 +327,9 @@ class GraspController:
                 self._enter(RunPhase.HOLD, now)
             self._far = slip.slid
 
-    def _errors(self, moment: PlannedMoment) -> Floats:
+    def _errors(self, moment: PlannedForces) -> Floats:
         """Wanted minus felt, the wanted force growing with the squeeze; 0 where nothing looks."""
-        share = self.timeline.pressed(self._plan_time)
+        share = self.timeline.depth_share(self._plan_time)
         wanted = np.maximum(share * self.loop.wanted, np.minimum(self.loop.wanted, self.options.touch_load))
         return np.where(self.tracker.sensed, wanted - self._estimate_forces(), 0.0)
 
@@ -343,7 +343,7 @@ class GraspController:
 
     def _eased(self, sample: Sample, dt: float) -> bool:
         assert self._estimate is not None
-        moment = self.timeline.at(self._plan_time)
+        moment = self.timeline.forces_at(self._plan_time)
         self._command, enough = eased(self._command, sample, self._estimate, moment, self.loop, dt)
         return enough
 
@@ -387,7 +387,7 @@ class GraspController:
 
     # -- log -----------------------------------------------------------------------------------------------------
 
-    def _record(self, sample: Sample, moment: PlannedMoment, planned_at: float) -> None:
+    def _record(self, sample: Sample, moment: PlannedForces, planned_at: float) -> None:
         """What was measured beside what was planned for that time; phase, wanted forces and command follow from it."""
         estimate = self._estimate
         assert estimate is not None
@@ -417,7 +417,7 @@ class GraspController:
 
     def _planned_torques(self, time: float) -> Floats:
         i = min(bisect_left(self._torque_times, time), len(self._torques) - 1)
-        scale = self.timeline.pressed(time) ** 1.5
+        scale = force_share(self.timeline.depth_share(time))
         return np.asarray(scale * self._torques[i])
 
     @property

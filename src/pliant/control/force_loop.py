@@ -15,7 +15,7 @@ import pinocchio as pin
 from pliant.arrays import Bools, Floats
 from pliant.control.options import ControlOptions
 from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix
-from pliant.planner import PlannedMoment, Timeline
+from pliant.planner import ContactTimeline, PlannedForces
 from pliant.robot import Assembly
 
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
@@ -62,7 +62,7 @@ def contact_kinematics(
 class ForceLoop:
     """Wanted forces from the current grasp, and the joint corrections that bring them about."""
 
-    def __init__(self, timeline: Timeline, assembly: Assembly, options: ControlOptions) -> None:
+    def __init__(self, timeline: ContactTimeline, assembly: Assembly, options: ControlOptions) -> None:
         self.timeline, self.assembly, self.options = timeline, assembly, options
         self.hand = np.zeros(assembly.robot.dof, dtype=bool)
         self.hand[assembly.hand_joints] = True
@@ -72,11 +72,11 @@ class ForceLoop:
         servo = assembly.servo_stiffness
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
         self.solver = ForceSolver(explain=False, prove=False)
-        self.wanted = np.maximum(timeline.at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
+        self.wanted = np.maximum(timeline.forces_at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
         self.feasible = True
         self.grip = 1.0
 
-    def want(self, now: ContactKinematics, moment: PlannedMoment) -> Floats:
+    def want(self, now: ContactKinematics, moment: PlannedForces) -> Floats:
         """Wanted normal forces: the smallest sufficient ones (7.3) for the current contacts and the planned load.
 
         Friction and load are taken with their reserves. Where no permitted forces hold, the planned ones stand.

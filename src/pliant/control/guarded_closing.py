@@ -7,7 +7,7 @@ import numpy as np
 from pliant.arrays import Floats
 from pliant.control.force_loop import ForceLoop, contact_kinematics
 from pliant.control.options import ControlOptions
-from pliant.planner import Phase, Timeline
+from pliant.planner import ContactTimeline, Phase
 from pliant.robot import Assembly
 
 SLOWEST, FASTEST = 0.002, 0.03  # of a contact near the object [m/s]
@@ -25,10 +25,10 @@ class GuardedClosing:
         longest: how long the slow part may take [s].
     """
 
-    def __init__(self, timeline: Timeline, assembly: Assembly, loop: ForceLoop, options: ControlOptions) -> None:
+    def __init__(self, timeline: ContactTimeline, assembly: Assembly, loop: ForceLoop, options: ControlOptions) -> None:
         self.searched = 0.0
         start, end = timeline.span(Phase.CLOSE)
-        points = timeline.at(timeline.touch_time).points
+        points = timeline.forces_at(timeline.touch_time).points
 
         def places(q: Floats) -> list[Floats]:
             Ts = assembly.robot.poses(timeline.links, q)
@@ -40,7 +40,7 @@ class GuardedClosing:
         speeds = np.ones(41)
         if end > start:
             speeds = np.linalg.norm(np.gradient(way, self._times, axis=0), axis=2).max(axis=1)
-        touch = timeline.at(end)
+        touch = timeline.forces_at(end)
         at_touch = contact_kinematics(assembly, timeline.links, timeline.q_touch, touch.points, touch.axes)
         D = float(loop.series_stiffness(at_touch).max())
         self.speed = float(np.clip(options.touch_load / (D * options.latency), SLOWEST, FASTEST))

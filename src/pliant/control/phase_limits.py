@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pliant.control.options import ControlOptions
 from pliant.control.phases import RunPhase
-from pliant.planner import Phase, Timeline
+from pliant.planner import ContactTimeline, Phase
 
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 PLANNED = {
@@ -16,7 +16,7 @@ PLANNED = {
 }
 
 
-def time_limit(phase: RunPhase, timeline: Timeline, options: ControlOptions, guarded: float) -> float:
+def time_limit(phase: RunPhase, timeline: ContactTimeline, options: ControlOptions, guarded: float) -> float:
     """The planned time at the chosen speed, what the phase may need beyond it, and some patience [s].
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 from pliant.arrays import Bools, Floats
 from pliant.control.driver import Sample
 from pliant.control.force_loop import ForceLoop, contact_kinematics
-from pliant.planner import PlannedMoment, Timeline
+from pliant.planner import ContactTimeline, PlannedForces
 from pliant.tactile import ContactEstimate, felt_forces
 
 OPENING = 1.0  # of the planned way per second, when the hand opens [1/s]
@@ -15,7 +15,7 @@ SLOWEST = 0.04  # it opens no slower than this [rad/s, m/s]
 EASED = 0.8  # of the permitted force
 
 
-def opened(command: Floats, timeline: Timeline, hand: Bools, dt: float) -> tuple[Floats, bool]:
+def opened(command: Floats, timeline: ContactTimeline, hand: Bools, dt: float) -> tuple[Floats, bool]:
     """The next command towards the open hand of the pre-grasp, and whether it is open."""
     goal = command.copy()
     goal[hand] = timeline.q_pregrasp[hand]
@@ -26,7 +26,7 @@ def opened(command: Floats, timeline: Timeline, hand: Bools, dt: float) -> tuple
 
 
 def eased(
-    command: Floats, sample: Sample, estimate: ContactEstimate, moment: PlannedMoment, loop: ForceLoop, dt: float
+    command: Floats, sample: Sample, estimate: ContactEstimate, moment: PlannedForces, loop: ForceLoop, dt: float
 ) -> tuple[Floats, bool]:
     """The next command where a force is above ``EASED`` of what is permitted: give way there; and whether none is."""
     over = felt_forces(estimate.measured) > EASED * loop.timeline.max_force

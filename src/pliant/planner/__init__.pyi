@@ -20,8 +20,12 @@ from pliant.planner.task import Goal as Goal
 from pliant.planner.task import MoveFrame as MoveFrame
 from pliant.planner.task import PlannerOptions as PlannerOptions
 from pliant.planner.task import Task as Task
-from pliant.planner.timeline import PlannedMoment as PlannedMoment
+from pliant.planner.timeline import ContactTimeline as ContactTimeline
+from pliant.planner.timeline import Moment as Moment
+from pliant.planner.timeline import PlannedForces as PlannedForces
 from pliant.planner.timeline import Timeline as Timeline
+from pliant.planner.timeline import contact_names as contact_names
+from pliant.planner.timeline import force_share as force_share
 from pliant.planner.verify.tolerances import Tolerances as Tolerances
 from pliant.planner.verify.verify import Verdict as Verdict
 from pliant.planner.verify.verify import verify_plan as verify_plan

@@ -92,7 +92,7 @@ def _assembled(
 ) -> PlannedGrasp:
     limits = context.limits
     gentle = replace(limits, speed=GENTLE * limits.speed, acceleration=GENTLE * limits.acceleration)
-    timed = _Timeline(context.task.q_start, context.task.T_world_object, _reach(context))
+    timed = _TrajectoryBuilder(context.task.q_start, context.task.T_world_object, _reach(context))
     rest = context.task.T_world_object
     times, points = time_path(way.corners, limits, dt=0.05)
     timed.add(Phase.APPROACH, times, points, [rest] * len(points))
@@ -134,7 +134,7 @@ def _assembled(
 
 
 @dataclass
-class _Timeline:
+class _TrajectoryBuilder:
     """A trajectory in the making.
 
     Args:

@@ -1,12 +1,15 @@
-"""What the plan says at any time: joints, phase, forces, contact points, load.   (theory 9)
+"""A planned grasp as a function of time: the one timeline for controller, viewer, report and exports.   (theory 9)
 
-Contacts are those of the grasp (the first held state), found again in later states by link and nearest point.
-Before the grasp, forces grow from the touch with the power 1.5 of the way (Hertz).
+The plan knows the held object at a few instants. In between, joints and poses follow the trajectory, and forces and
+displacements go in a straight line from state to state. During the squeeze the depth grows evenly from the touch to the
+grasp, and with it everything else: displacements in proportion to the depth, forces with its power 1.5, pressures with
+its square root (Hertz).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +17,153 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
-from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Trajectory
+from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp
 from pliant.robot import Robot
 
 
+def contact_names(links: Sequence[str]) -> tuple[str, ...]:
+    """One name per contact: its link, numbered from 1 where a link has several (``thumb_2_1``, ``thumb_2_2``)."""
+    seen: dict[str, int] = {}
+    names = []
+    for link in links:
+        seen[link] = seen.get(link, 0) + 1
+        names.append(link if list(links).count(link) == 1 else f"{link}_{seen[link]}")
+    return tuple(names)
+
+
 @dataclass(frozen=True, eq=False)
-class PlannedMoment:
-    """The plan at one time; n contacts.
+class Moment:
+    """One instant of an operation.
+
+    Attributes:
+        time: [s].
+        phase: of the operation.
+        q: joints.
+        T_world_object: the object's pose.
+        state: the held state whose contacts are shown; None while nothing touches.
+        depth_share: how far the squeeze is done, 0 at the touch, 1 at the grasp and ever after.
+        shape: (earlier state, later state, share of the later), for whoever blends shapes; None: undeformed.
+    """
+
+    time: float
+    phase: Phase
+    q: Floats
+    T_world_object: pin.SE3
+    state: HeldState | None
+    depth_share: float
+    shape: tuple[int, int, float] | None
+
+    @property
+    def force_share(self) -> float:
+        """How much of the state's forces is there."""
+        return force_share(self.depth_share)
+
+    @property
+    def pressure_share(self) -> float:
+        """How much of the state's pressures is there."""
+        return float(np.sqrt(self.depth_share))
+
+    @property
+    def contacts(self) -> tuple[PlannedContact, ...]:
+        """Contacts that carry force now."""
+        return self.state.contacts if self.state is not None and self.depth_share > 0.0 else ()
+
+    @property
+    def largest_force(self) -> float:
+        """Largest normal force [N]."""
+        return self.force_share * self.state.largest_force if self.state is not None else 0.0
+
+    @property
+    def largest_pressure(self) -> float:
+        """Largest pressure [Pa]."""
+        return self.pressure_share * self.state.largest_pressure if self.state is not None else 0.0
+
+    @property
+    def liquid_level(self) -> float | None:
+        """Height of the liquid's surface in the world [m]; between two states it goes along with the vessel."""
+        if self.state is None or self.state.liquid_level is None:
+            return None
+        rise = self.T_world_object.translation[2] - self.state.T_world_object.translation[2]
+        return float(self.state.liquid_level + rise)
+
+
+def force_share(depth_share: float) -> float:
+    """Part of the grasp's forces at a part of its depth: Hertz's power 1.5."""
+    return depth_share**1.5
+
+
+class Timeline:
+    """The whole operation of a grasp.
+
+    Args:
+        grasp: the planned grasp; it has at least one held state.
+
+    Attributes:
+        times: of the held states [s].
+        spans: first and last time of every phase that the operation has.
+        touch_time, grasp_time: when the squeeze begins and ends [s].
+        duration: [s].
+    """
+
+    def __init__(self, grasp: PlannedGrasp) -> None:
+        self.grasp = grasp
+        self.trajectory = grasp.trajectory
+        self.times = np.array([state.time for state in grasp.states])
+        self.spans = {phase: span for phase in Phase if (span := self.trajectory.span(phase)) is not None}
+        self.grasp_time = float(self.times[0])
+        if Phase.SQUEEZE in self.spans:
+            touch = self.spans[Phase.SQUEEZE][0]
+        else:
+            touch = self.spans[Phase.CLOSE][1] if Phase.CLOSE in self.spans else self.grasp_time
+        self.touch_time = min(touch, self.grasp_time)
+        self.duration = max(self.trajectory.duration, float(self.times[-1]))
+
+    def at(self, time: float) -> Moment:
+        """What is the case at a time; held at both ends."""
+        time = float(np.clip(time, 0.0, self.duration))
+        state, share, shape = self._held(time)
+        return Moment(
+            time, self.phase(time), self.trajectory.at(time), self.trajectory.object_at(time), state, share, shape
+        )
+
+    def phase(self, time: float) -> Phase:
+        """The phase that a time lies in."""
+        i = int(np.clip(np.searchsorted(self.trajectory.times, time), 0, len(self.trajectory.phases) - 1))
+        return self.trajectory.phases[i]
+
+    def depth_share(self, time: float) -> float:
+        """How much of the squeeze is done: 0 at the touch, 1 at the grasp."""
+        if self.grasp_time <= self.touch_time:
+            return 1.0 if time >= self.grasp_time else 0.0
+        return min(max((time - self.touch_time) / (self.grasp_time - self.touch_time), 0.0), 1.0)
+
+    def displacement(self, moment: Moment) -> Floats:
+        """n x 3 displacements of the object's vertices in its own frame [m]."""
+        states = self.grasp.states
+        if moment.shape is None:
+            return np.zeros(states[0].displacement.shape)
+        early, late, part = moment.shape
+        blended = (1.0 - part) * states[early].displacement + part * states[late].displacement
+        return np.asarray(moment.depth_share * blended, dtype=np.float64)
+
+    def _held(self, time: float) -> tuple[HeldState | None, float, tuple[int, int, float] | None]:
+        states, times = self.grasp.states, self.times
+        if time <= self.touch_time and time < times[0]:
+            return None, 0.0, None
+        if time < times[0]:
+            return states[0], self.depth_share(time), (0, 0, 0.0)
+        late = int(np.searchsorted(times, time, side="left"))
+        if late >= len(states):
+            return states[-1], 1.0, (len(states) - 1, len(states) - 1, 0.0)
+        if late == 0:
+            return states[0], 1.0, (0, 0, 0.0)
+        part = float((time - times[late - 1]) / max(times[late] - times[late - 1], 1e-12))
+        return states[late if part >= 0.5 else late - 1], 1.0, (late - 1, late, part)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedForces:
+    """What the plan wants of its n contacts at one time.
 
     Attributes:
         q: joints.
@@ -41,49 +184,31 @@ class PlannedMoment:
     centroid: Floats
 
 
-class Timeline:
-    """A planned grasp as a function of time."""
+class ContactTimeline(Timeline):
+    """A timeline that follows each contact of the grasp: what the controller compares its measurements with.
+
+    Contacts are those of the grasp (the first held state), found again in later states by link and nearest point.
+    """
 
     def __init__(self, grasp: PlannedGrasp, robot: Robot) -> None:
         if not grasp.states or not grasp.grasp.contacts:
             raise OptionError("plan", "the grasp has no contacts; nothing to control")
-        self.trajectory: Trajectory = grasp.trajectory
+        super().__init__(grasp)
         first = grasp.grasp.contacts
         self.links = tuple(contact.link for contact in first)
+        self.names = contact_names(self.links)
         self.fingers = tuple(contact.finger for contact in first)
         self.friction = np.array([contact.friction for contact in first])
         self.max_force = np.array([contact.max_force for contact in first])
         self.radius = np.array([max(contact.radius, 1e-4) for contact in first])
         self.stiffness = np.array([_diagonal(contact.stiffness) for contact in first])
         self.q_pregrasp, self.q_touch = grasp.q_pregrasp, grasp.q_touch
-        rows = [_row(robot, first, state) for state in grasp.states]
-        self._state_times = [float(state.time) for state in grasp.states]
-        self._axes = np.array([row[2] for row in rows])
-        # One row per state: forces, points, load, centre of mass, centroid of the contacts.
-        self._table = np.array(
-            [
-                np.concatenate([forces.ravel(), points.ravel(), state.load, state.centre_of_mass, centroid])
-                for (forces, points, _, centroid), state in zip(rows, grasp.states, strict=True)
-            ]
-        )
+        self._states = [_state_forces(robot, first, state) for state in grasp.states]
+        self._state_times = self.times.tolist()
         self._asked, self._answer = -1.0, self.trajectory.at(-1.0)
-        self.spans = {phase: span for phase in Phase if (span := self.trajectory.span(phase)) is not None}
-        touch = self.spans.get(Phase.CLOSE, (0.0, self._state_times[0]))
-        self.touch_time, self.grasp_time = touch[1], max(self._state_times[0], touch[1])
-        self.end_time = self.trajectory.duration
-        if not all(np.isfinite(a).all() for a in (self._table, self._axes, self.trajectory.q)):
+        finite = (np.isfinite(a).all() for state in self._states for a in vars(state).values())
+        if not (all(finite) and np.isfinite(self.trajectory.q).all()):
             raise OptionError("plan", Problem("states", "numbers that are not finite", "plan again"))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """One name per contact: the link, numbered where a link has several."""
-        counts = {link: self.links.count(link) for link in self.links}
-        seen: dict[str, int] = {}
-        names = []
-        for link in self.links:
-            seen[link] = seen.get(link, 0) + 1
-            names.append(link if counts[link] == 1 else f"{link}:{seen[link]}")
-        return tuple(names)
 
     def joints(self, time: float) -> Floats:
         """Planned joints; the same array is given out again while time stands still."""
@@ -91,35 +216,30 @@ class Timeline:
             self._asked, self._answer = time, self.trajectory.at(time)
         return self._answer
 
-    def at(self, time: float) -> PlannedMoment:
-        """The plan at a time."""
+    def forces_at(self, time: float) -> PlannedForces:
+        """Forces, points and load at a time."""
         times = self._state_times
         j = min(bisect_left(times, time), len(times) - 1)
         i = max(j - 1, 0)
         span = times[j] - times[i]
         share = min(max((time - times[i]) / span, 0.0), 1.0) if span > 0 else 0.0
-        near = j if share > 0.5 else i
-        table = self._table[i] if share == 0.0 else self._table[i] + share * (self._table[j] - self._table[i])
-        n = len(self.links)
-        forces = table[: 3 * n].reshape(n, 3)
+        a, b = self._states[i], self._states[j]
+
+        def between(early: Floats, late: Floats) -> Floats:
+            return early if share == 0.0 else early + share * (late - early)
+
+        forces = between(a.forces, b.forces)
         if time < self.grasp_time:
-            forces = forces * self.pressed(time) ** 1.5
-        rest = table[6 * n :]
-        return PlannedMoment(
+            forces = forces * force_share(self.depth_share(time))
+        return PlannedForces(
             self.joints(time),
             forces,
-            table[3 * n : 6 * n].reshape(n, 3),
-            self._axes[near],
-            rest[:6],
-            rest[6:9],
-            rest[9:12],
+            between(a.points, b.points),
+            b.axes if share > 0.5 else a.axes,
+            between(a.load, b.load),
+            between(a.centre, b.centre),
+            between(a.centroid, b.centroid),
         )
-
-    def pressed(self, time: float) -> float:
-        """How much of the squeeze is done: 0 at the touch, 1 at the grasp."""
-        if self.grasp_time <= self.touch_time:
-            return 1.0 if time >= self.grasp_time else 0.0
-        return min(max((time - self.touch_time) / (self.grasp_time - self.touch_time), 0.0), 1.0)
 
     def span(self, phase: Phase) -> tuple[float, float]:
         """When a phase begins and ends [s]; a phase that the plan has not lasts no time at the touch."""
@@ -131,7 +251,7 @@ class Timeline:
         at = int(np.searchsorted(times, self.touch_time - 1e-9))
         at = int(np.clip(at, 1, len(times) - 1))
         rate = (q[at] - q[at - 1]) / (times[at] - times[at - 1])
-        if np.abs(rate).max() <= 0:  # a plan whose touch is its pre-grasp: close the way it squeezes
+        if np.abs(rate).max() <= 0:  # the touch is the pre-grasp: take the joints' direction in the squeeze
             end = int(np.clip(np.searchsorted(times, self.grasp_time), 1, len(times) - 1))
             rate = (q[end] - q[at]) / max(float(times[end] - times[at]), 1e-3)
         return np.asarray(rate)
@@ -142,16 +262,11 @@ def _diagonal(stiffness: Floats) -> Floats:
     return np.diag(values).copy() if values.ndim == 2 else values
 
 
-def _row(robot: Robot, first: tuple[PlannedContact, ...], state: HeldState) -> tuple[Floats, Floats, Floats, Floats]:
-    """Forces, points and axes of the grasp's contacts in a later state; a contact that is gone carries nothing."""
+def _state_forces(robot: Robot, first: tuple[PlannedContact, ...], state: HeldState) -> PlannedForces:
+    """The grasp's contacts in a later state; a contact that is gone carries nothing."""
     forces, points, axes, world = [], [], [], []
-    Ts = dict(
-        zip(
-            (links := sorted({contact.link for contact in (*first, *state.contacts)})),
-            robot.poses(links, state.q),
-            strict=True,
-        )
-    )
+    links = sorted({contact.link for contact in (*first, *state.contacts)})
+    Ts = dict(zip(links, robot.poses(links, state.q), strict=True))
     left = list(state.contacts)
     for wanted in first:
         same = [c for c in left if c.link == wanted.link]
@@ -164,4 +279,12 @@ def _row(robot: Robot, first: tuple[PlannedContact, ...], state: HeldState) -> t
         points.append(np.asarray(shown.p_link))
         axes.append(Ts[shown.link].rotation.T @ T_world_contact.rotation)
         world.append(Ts[shown.link].act(np.asarray(shown.p_link)))
-    return np.array(forces), np.array(points), np.array(axes), np.mean(world, axis=0)
+    return PlannedForces(
+        state.q,
+        np.array(forces),
+        np.array(points),
+        np.array(axes),
+        state.load,
+        state.centre_of_mass,
+        np.mean(world, axis=0),
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.arrays import Bools, Floats
-from pliant.planner import PlannedMoment
+from pliant.planner import PlannedForces
 from pliant.tactile.tracking import ContactEstimate
 
 
@@ -43,7 +43,7 @@ class SlipSense:
         self.sensed, self.touch = sensed, touch
         self._seat: tuple[Floats, Floats] | None = None
 
-    def look(self, estimate: ContactEstimate, moment: PlannedMoment, axes: Floats | None) -> Slip | None:
+    def look(self, estimate: ContactEstimate, moment: PlannedForces, axes: Floats | None) -> Slip | None:
         """What a new frame tells; None where there is none.
 
         Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pliant.arrays import Floats, Ints
-from pliant.planner import PlannedMoment, Timeline
+from pliant.planner import ContactTimeline, PlannedForces
 from pliant.tactile.filter import FilterNoise, RegionFilter
 from pliant.tactile.regions import ArrayReading, TactileFrame, TactileProcessor, TactileRegion
 
@@ -78,7 +78,7 @@ class ContactTracker:
     lasts; a frame with numbers that are not finite counts as lost.
     """
 
-    def __init__(self, timeline: Timeline, processor: TactileProcessor, options: TrackingOptions) -> None:
+    def __init__(self, timeline: ContactTimeline, processor: TactileProcessor, options: TrackingOptions) -> None:
         self.timeline, self.processor, self.options = timeline, processor, options
         n = len(timeline.links)
         arrays: dict[str, list[str]] = {}
@@ -98,7 +98,7 @@ class ContactTracker:
         self._other = (0.0, "")
 
     def update(
-        self, now: float, frames: Mapping[str, TactileFrame], moment: PlannedMoment, pushed: Floats
+        self, now: float, frames: Mapping[str, TactileFrame], moment: PlannedForces, pushed: Floats
     ) -> ContactEstimate:
         """Take in what has come.
 
@@ -150,7 +150,7 @@ class ContactTracker:
         pad.doubted, pad.accepted, pad.reading = 0, force, reading
         return True
 
-    def _assign(self, moment: PlannedMoment) -> None:
+    def _assign(self, moment: PlannedForces) -> None:
         """Give every region to the nearest planned contact of its link; where a link has none, it is 'other'."""
         n = len(self.timeline.links)
         totals, sums = np.zeros(n), np.zeros((n, 3))
@@ -175,11 +175,11 @@ class ContactTracker:
         self._other = (other, where)
 
     @staticmethod
-    def _nearest(region: TactileRegion, mine: list[int], moment: PlannedMoment) -> int:
+    def _nearest(region: TactileRegion, mine: list[int], moment: PlannedForces) -> int:
         away = [float(np.linalg.norm(region.centre - moment.points[i])) for i in mine]
         return mine[int(np.argmin(away))]
 
-    def _filtered(self, fresh: bool, moment: PlannedMoment, pushed: Floats) -> tuple[Floats, Floats]:
+    def _filtered(self, fresh: bool, moment: PlannedForces, pushed: Floats) -> tuple[Floats, Floats]:
         forces, places = moment.forces[:, 2].copy(), moment.points.copy()
         for i in np.flatnonzero(self.sensed):
             touching = self._measured[i] > 0

@@ -20,8 +20,6 @@ from pliant.viewer.scene.drawables import ball as ball
 from pliant.viewer.scene.drawables import robot_drawables as robot_drawables
 from pliant.viewer.scene.object_surface import ColourBy as ColourBy
 from pliant.viewer.scene.object_surface import ObjectSurface as ObjectSurface
-from pliant.viewer.scene.timeline import Moment as Moment
-from pliant.viewer.scene.timeline import Timeline as Timeline
 from pliant.viewer.still.hand_picture import FINGER_COLOURS as FINGER_COLOURS
 from pliant.viewer.still.hand_picture import hand_picture as hand_picture
 from pliant.viewer.still.plan_pictures import draw_moment as draw_moment

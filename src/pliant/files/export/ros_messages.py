@@ -20,9 +20,9 @@ import pinocchio as pin
 
 from pliant.arrays import Floats, Ints
 from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
-from pliant.files.export.timeline import contact_names, instants, to_ns
+from pliant.files.export.timeline import instants, to_ns
 from pliant.objects import Mesh
-from pliant.planner import HeldState, Plan, PlannedGrasp
+from pliant.planner import HeldState, Plan, PlannedGrasp, contact_names
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -83,7 +83,7 @@ class _Maker(MessageBuilder):
         """Contacts, forces and the deformed object of every held state."""
         for state in self.grasp.states:
             stamp = self.start + to_ns(state.time)
-            names = contact_names(state.contacts)
+            names = contact_names([contact.link for contact in state.contacts])
             frames = [
                 (OBJECT, contact_frame(name), contact.T_object_contact)
                 for name, contact in zip(names, state.contacts, strict=True)

@@ -13,9 +13,8 @@ import numpy as np
 
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
-from pliant.files.export.timeline import contact_names
 from pliant.files.plan_file import plan_fields
-from pliant.planner import Plan, PlannedGrasp
+from pliant.planner import Plan, PlannedGrasp, contact_names
 
 CONTACT_COLUMNS = (
     "time", "phase", "contact", "link", "finger", "patch",
@@ -63,7 +62,9 @@ def write_json(plan: Plan, path: Path) -> tuple[Path, ...]:
 
 def _contact_rows(grasp: PlannedGrasp) -> Iterable[list[Any]]:
     for state in grasp.states:
-        for name, contact in zip(contact_names(state.contacts), state.contacts, strict=True):
+        for name, contact in zip(
+            contact_names([contact.link for contact in state.contacts]), state.contacts, strict=True
+        ):
             T = state.T_world_object * contact.T_object_contact
             yield [
                 state.time, state.phase.value, name, contact.link, contact.finger, contact.patch,

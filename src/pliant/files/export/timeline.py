@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.planner import Phase, Plan, PlannedContact, PlannedGrasp
+from pliant.planner import Phase, Plan, PlannedGrasp, Timeline
 from pliant.robot import Robot
 
 
@@ -37,9 +37,9 @@ class Instant:
 
 def instants(plan: Plan, grasp: PlannedGrasp, rate: float) -> Iterator[Instant]:
     """The operation at ``rate`` per second, and at every point of the trajectory and every held state besides."""
-    path, robot = grasp.trajectory, plan.task.assembly.robot
+    timeline, path, robot = Timeline(grasp), grasp.trajectory, plan.task.assembly.robot
     grid = np.arange(0.0, path.duration, 1.0 / rate)
-    times = np.unique(np.concatenate([grid, path.times, [state.time for state in grasp.states]]))
+    times = np.unique(np.concatenate([grid, path.times, timeline.times]))
     slopes = np.vstack([np.diff(path.q, axis=0) / np.diff(path.times)[:, None], np.zeros((1, robot.dof))])
     last = -1
     for time in times.tolist():
@@ -47,26 +47,10 @@ def instants(plan: Plan, grasp: PlannedGrasp, rate: float) -> Iterator[Instant]:
             continue  # closer than a nanosecond: one instant
         last = to_ns(time)
         after = int(np.clip(np.searchsorted(path.times, time, side="right") - 1, 0, len(path.times) - 1))
-        upto = int(np.clip(np.searchsorted(path.times, time), 0, len(path.times) - 1))
         q = path.at(time)
-        yield Instant(
-            time,
-            path.phases[upto],
-            q,
-            robot.full(q),
-            robot.fold @ slopes[after],
-            path.object_at(time),
-            _joint_transforms(robot, q),
-        )
-
-
-def contact_names(contacts: tuple[PlannedContact, ...]) -> list[str]:
-    """A name for each contact of a state: its link, with the number of the patch where there are several."""
-    names: list[str] = []
-    for contact in contacts:
-        several = sum(other.link == contact.link for other in contacts) > 1
-        names.append(f"{contact.link}_{contact.patch}" if several else contact.link)
-    return names
+        velocities = robot.fold @ slopes[after]
+        links = _joint_transforms(robot, q)
+        yield Instant(time, timeline.phase(time), q, robot.full(q), velocities, path.object_at(time), links)
 
 
 def to_ns(seconds: float) -> int:

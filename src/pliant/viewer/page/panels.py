@@ -289,7 +289,7 @@ class Panels:
         self.plots.content = "".join(f'<div style="padding:0 8px">{svg}</div>' for svg in figures.values())
         if moment.state is not None:
             # One column per contact: the panel is narrow, and fingers are fewer than quantities.
-            first, *rest = zip(CONTACT_HEADER, *contact_rows(moment.state, moment.share), strict=True)
+            first, *rest = zip(CONTACT_HEADER, *contact_rows(moment.state, moment.depth_share), strict=True)
             header = [first[0], *(link.replace("_", " ") for link in first[1:])]
             self.contacts.content = f'{STYLE}<div class="pliant-page pliant-scroll">{table(header, rest)}</div>'
         else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.arrays import Ints
-from pliant.planner import PlannedGrasp, Task
+from pliant.planner import PlannedGrasp, Task, Timeline, force_share
 from pliant.viewer.report.figures import Line, line_figure
 from pliant.viewer.report.measured import Measured
-from pliant.viewer.scene.timeline import Timeline
 
 
 def grasp_figures(
@@ -16,7 +15,7 @@ def grasp_figures(
 ) -> dict[str, str]:
     """SVG plots by name: forces, hand joints, arm joints, torques."""
     timeline = Timeline(grasp)
-    bands = [(phase.value, *span) for phase, span in timeline.phases.items()]
+    bands = [(phase.value, *span) for phase, span in timeline.spans.items()]
     common = {"x_label": "time [s]", "bands": bands, "cursor": cursor}
     robot = task.assembly.robot
     limit = task.body.limits.largest_force
@@ -53,12 +52,14 @@ def grasp_figures(
 def _forces(timeline: Timeline, measured: Measured | None) -> list[Line]:
     states = timeline.grasp.states
     names = list(dict.fromkeys(c.finger or "palm" for state in states for c in state.contacts))
-    times = np.concatenate([[0.0, timeline.touch], timeline.times])
+    squeeze = np.linspace(timeline.touch_time, timeline.grasp_time, 9)[:-1]
+    times = np.concatenate([[0.0], squeeze, timeline.times])
+    growing = [force_share(timeline.depth_share(float(time))) for time in squeeze]
     lines: list[Line] = []
     for k, name in enumerate(names):
         held = [sum(c.normal_force for c in state.contacts if (c.finger or "palm") == name) for state in states]
         wanted = [sum(float(c.wanted[2]) for c in state.contacts if (c.finger or "palm") == name) for state in states]
-        lines.append(Line(name, times, [0.0, 0.0, *held], colour=k))
+        lines.append(Line(name, times, [0.0, *(share * held[0] for share in growing), *held], colour=k))
         if measured is not None and name in measured.forces:
             lines.append(Line("", measured.times, measured.forces[name], "dotted", k))
         elif measured is None:

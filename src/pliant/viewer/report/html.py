@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
-from pliant.planner import Plan, PlanStatus, Task
+from pliant.planner import Plan, PlanStatus, Task, Timeline
 from pliant.viewer.report.curves import grasp_figures
 from pliant.viewer.report.figures import colour_bar
 from pliant.viewer.report.measured import Measured
@@ -27,7 +27,6 @@ from pliant.viewer.report.text import (
 )
 from pliant.viewer.scene.film import scene_html
 from pliant.viewer.scene.object_surface import ColourBy, ObjectSurface
-from pliant.viewer.scene.timeline import Timeline
 from pliant.viewer.still.plan_pictures import CLOSE, PATCHES, draw_moment
 from pliant.viewer.still.png import png_source
 
@@ -158,7 +157,7 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
 def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
     """The tactile arrays along the operation: when half squeezed, held and at the end, all in one scale."""
     held = float(timeline.times[0])
-    times = [0.5 * (timeline.touch + held), held, timeline.duration]
+    times = [0.5 * (timeline.touch_time + held), held, timeline.duration]
     moments = [timeline.at(time) for time in times]
     felt = [felt_pressures(task, moment) for moment in moments]
     felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []

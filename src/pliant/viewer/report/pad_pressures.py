@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pliant.arrays import Floats
-from pliant.planner import Task
+from pliant.planner import Moment, Task
 from pliant.robot import CellLayout, cell_layout
 from pliant.viewer.report.measured import Measured
 from pliant.viewer.report.pad_image import below_each_other, pressure_image
-from pliant.viewer.scene.timeline import Moment
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,7 +35,7 @@ def felt_pressures(task: Task, moment: Moment) -> dict[str, Floats]:
             cells = np.array([T_link_object.act(p) for p in contact.p_object_cells])
             weights = contact.pressures * contact.cell_area
             cells += contact.p_link - (weights @ cells) / weights.sum()
-            _add(forces, layout, cells, moment.share * weights)
+            _add(forces, layout, cells, moment.force_share * weights)
         out[array.name] = forces / layout.area
     return out
 

@@ -7,8 +7,7 @@ from html import escape
 
 import numpy as np
 
-from pliant.planner import HeldState, Plan, PlannedGrasp, PlanStatus, Rejection, Stage
-from pliant.viewer.scene.timeline import Moment
+from pliant.planner import HeldState, Moment, Plan, PlannedGrasp, PlanStatus, Rejection, Stage, force_share
 
 CONTACT_HEADER = (
     "link",
@@ -69,8 +68,9 @@ def grasp_title(plan: Plan, rank: int) -> str:
     )
 
 
-def contact_rows(state: HeldState, share: float = 1.0) -> list[tuple[str, ...]]:
+def contact_rows(state: HeldState, depth_share: float = 1.0) -> list[tuple[str, ...]]:
     """One row per contact; headers in ``CONTACT_HEADER``."""
+    share = force_share(depth_share)
     rows: list[tuple[str, ...]] = []
     for c in state.contacts:
         friction = float(np.hypot(c.force[0], c.force[1]))
@@ -82,8 +82,8 @@ def contact_rows(state: HeldState, share: float = 1.0) -> list[tuple[str, ...]]:
                 f"{float(c.wanted[2]):.2f}",
                 f"{share * c.slip_margin:.2f}",
                 f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
-                f"{1e3 * float(np.cbrt(share)) * c.radius:.1f}",
-                f"{1e-3 * float(np.cbrt(share)) * c.peak_pressure:.1f}",
+                f"{1e3 * depth_share**0.5 * c.radius:.1f}",
+                f"{1e-3 * depth_share**0.5 * c.peak_pressure:.1f}",
             )
         )
     return rows
@@ -125,9 +125,13 @@ def number_rows(moment: Moment, mass: float) -> list[tuple[str, str, str]]:
         return rows
     shift = float(np.linalg.norm(state.centre_of_mass - state.centre_at_rest))
     rows += [
-        ("friction_usage", "friction used", f"{100 * state.friction_usage:.0f} %" if moment.share == 1.0 else "–"),
-        ("com_shift", "centre of mass moved by", in_length(moment.share * shift)),
-        ("volume_change", "volume change", f"{1e2 * moment.share * state.volume_change:+.2f} %"),
+        (
+            "friction_usage",
+            "friction used",
+            f"{100 * state.friction_usage:.0f} %" if moment.depth_share == 1.0 else "–",
+        ),
+        ("com_shift", "centre of mass moved by", in_length(moment.depth_share * shift)),
+        ("volume_change", "volume change", f"{1e2 * moment.depth_share * state.volume_change:+.2f} %"),
     ]
     if moment.liquid_level is not None:
         rows.append(("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))

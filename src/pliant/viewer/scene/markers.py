@@ -9,8 +9,7 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.objects import Body, Mesh, clip_below
-from pliant.planner import PlannedContact, PlannedGrasp
-from pliant.viewer.scene.timeline import Moment, Timeline
+from pliant.planner import Moment, PlannedContact, PlannedGrasp, Timeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ def force_arrows(moment: Moment, scale: float) -> list[ForceArrow]:
     arrows = []
     for contact in moment.contacts:
         T = moment.T_world_object * contact.T_object_contact
-        force = moment.share * (T.rotation @ contact.force)
+        force = moment.force_share * (T.rotation @ contact.force)
         end = np.array(T.translation)
         arrows.append(ForceArrow(end - scale * force, end, float(np.linalg.norm(force)), contact))
     return arrows
@@ -53,7 +52,7 @@ def force_arrows(moment: Moment, scale: float) -> list[ForceArrow]:
 
 def weight_arrow(moment: Moment, scale: float, weight: float) -> ForceArrow | None:
     """The weight, from the centre of mass downwards; None while nothing holds the object."""
-    if moment.state is None or moment.share < 1.0:
+    if moment.state is None or moment.depth_share < 1.0:
         return None
     start = centre_of_mass(moment)
     return ForceArrow(start, start - np.array([0.0, 0.0, scale * weight]), weight, None)

@@ -10,9 +10,8 @@ from scipy import sparse
 
 from pliant.arrays import Floats, Ints
 from pliant.objects import Mesh
-from pliant.planner import PlannedContact, PlannedGrasp
+from pliant.planner import Moment, PlannedContact, PlannedGrasp, Timeline
 from pliant.viewer.scene.colours import scale_colours
-from pliant.viewer.scene.timeline import Moment, Timeline
 
 PLAIN = (0.88, 0.52, 0.26)
 MOST_FACES = 60_000
@@ -70,15 +69,15 @@ class ObjectSurface:
 
     def vertices(self, moment: Moment, *, exaggerate: float = 1.0) -> Floats:
         """Displaced vertices in the object's frame [m]."""
-        return np.asarray(self.rest + exaggerate * self._blend(self._moves, moment, moment.share))
+        return np.asarray(self.rest + exaggerate * self._blend(self._moves, moment, moment.depth_share))
 
     def values(self, moment: Moment, colour_by: ColourBy) -> Floats:
         """The number at every vertex, in the colour bar's unit."""
         if colour_by is ColourBy.DISPLACEMENT:
-            return np.asarray(1e3 * np.linalg.norm(self._blend(self._moves, moment, moment.share), axis=1))
+            return np.asarray(1e3 * np.linalg.norm(self._blend(self._moves, moment, moment.depth_share), axis=1))
         if colour_by is ColourBy.PRESSURE:
             # The force grows linearly during the squeeze, so the pressure grows with its cube root (Hertz).
-            return np.asarray(1e-3 * self._blend(self._pressures, moment, float(np.cbrt(moment.share))))
+            return np.asarray(1e-3 * self._blend(self._pressures, moment, moment.pressure_share))
         return np.zeros(len(self.rest))
 
     def colours(self, moment: Moment, colour_by: ColourBy) -> Floats:
@@ -91,7 +90,11 @@ class ObjectSurface:
     def key_times(self, most: int = 24) -> list[float]:
         """Instants at which the shape is worth showing anew: the squeeze in even steps, then states that differ."""
         times = self.timeline.times
-        squeeze = np.linspace(self.timeline.touch, times[0], 7)[:-1].tolist() if times[0] > self.timeline.touch else []
+        squeeze = (
+            np.linspace(self.timeline.touch_time, times[0], 7)[:-1].tolist()
+            if times[0] > self.timeline.touch_time
+            else []
+        )
         largest = max(self.largest_displacement, 1e-12)
         kept, last = [float(times[0])], 0
         for k in range(1, len(times)):

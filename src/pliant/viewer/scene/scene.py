@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
 from pliant.objects import Mesh
-from pliant.planner import Hypothesis, PlannedGrasp, Task
+from pliant.planner import Hypothesis, Moment, PlannedGrasp, Task, Timeline
 from pliant.viewer.page.view_options import LIQUID, Look, floor_height
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, REST, WEIGHT
 from pliant.viewer.scene.lamps import add_lamps
@@ -34,7 +34,6 @@ from pliant.viewer.scene.markers import (
 from pliant.viewer.scene.object_surface import ObjectSurface
 from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh, hand_links
 from pliant.viewer.scene.shown import Opened
-from pliant.viewer.scene.timeline import Moment, Timeline
 
 TABLE = (0.80, 0.75, 0.67)
 

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from pliant.constants import GRAVITY
 from pliant.objects import Mesh
-from pliant.planner import Plan, Task
+from pliant.planner import Moment, Plan, Task, Timeline
 from pliant.viewer.page.view_options import LIQUID, VESSEL_OPACITY, Look, default_camera, floor_height
 from pliant.viewer.scene.colours import ARROW, CENTRE, WEIGHT
 from pliant.viewer.scene.drawables import Drawable, arrow, ball, robot_drawables
 from pliant.viewer.scene.markers import arrow_scale, centre_of_mass, cone_mesh, force_arrows, liquid_at, weight_arrow
 from pliant.viewer.scene.object_surface import ColourBy, ObjectSurface
 from pliant.viewer.scene.robot_surfaces import hand_links
-from pliant.viewer.scene.timeline import Moment, Timeline
 from pliant.viewer.still.png import save_png
 from pliant.viewer.still.render import look_at, render
 
