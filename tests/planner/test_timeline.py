@@ -30,7 +30,7 @@ def test_during_the_squeeze_force_pressure_and_depth_grow_as_hertz_says(plan: Pl
     timeline = Timeline(plan.grasps[0])
     held = timeline.at(timeline.grasp_time)
     span = timeline.grasp_time - timeline.touch_time
-    assert span > 0.1
+    assert span > 0.0
     for share in (0.1, 0.5, 0.9):
         moment = timeline.at(timeline.touch_time + share * span)
         assert moment.phase is Phase.SQUEEZE
