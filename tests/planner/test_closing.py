@@ -2,14 +2,19 @@
 
 from functools import cache
 
+import coal
+import igl
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.spatial import cKDTree
 from small_tasks import ball, gripper
 
+from pliant.collision import triangles
 from pliant.contact import PreparedObject, clearance
 from pliant.planner.closing import close_hand, open_hand_gap
 from pliant.planner.closing_hand import ClosingHand
+from pliant.robot import link_mesh, pad_mesh
 
 
 @cache
@@ -86,14 +91,79 @@ def test_an_open_hand_in_the_ball_is_seen_with_its_depth_and_link():
     assert link == gripper().hand.palm.link
 
 
-def test_the_quick_bound_never_exceeds_the_exact_clearance():
+@cache
+def link_meshes():
+    """The surfaces that the links' sample points lie on."""
+    pads = {pad.link: pad for finger in gripper().hand.fingers for pad in finger.pads}
+    urdf = hand().robot.urdf
+    return [
+        pad_mesh(urdf, pads[link.name]).mesh if link.name in pads else link_mesh(urdf.link(link.name), "collision")
+        for link in hand().links
+    ]
+
+
+def places_on(mesh, count=30_000):
+    """Places all over a mesh, evenly, and the outward normals there."""
+    rng = np.random.default_rng(7)
+    corners = mesh.vertices[mesh.faces]
+    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    faces = rng.choice(len(areas), size=count, p=areas / areas.sum())
+    places = np.einsum("nk,nkx->nx", rng.dirichlet(np.ones(3), size=count), corners[faces])
+    return places, mesh.face_normals[faces]
+
+
+def poses_of_the_ball():
+    """Links in the object's frame: at random, and with the ball closely before the worst covered place of each link."""
     rng = np.random.default_rng(3)
-    everything = tuple(range(len(hand().links)))
     for _ in range(40):
-        q = hand().robot.random_q(rng)
         T = pin.SE3(pin.exp3(rng.normal(size=3)), rng.normal(size=3) * 0.08)
-        poses = hand().poses(q, T)
-        for bound, link, pose in zip(hand().bounds(prepared(), poses, everything), hand().links, poses, strict=True):
+        yield hand().poses(hand().robot.random_q(rng), T)
+    for i, (link, mesh) in enumerate(zip(hand().links, link_meshes(), strict=True)):
+        places, normals = places_on(mesh)
+        worst = int(np.argmax(cKDTree(link.points).query(places)[0]))
+        for gap in (2e-4, 1e-3, 5e-3):
+            poses = hand().poses(hand().robot.neutral, pin.SE3.Identity())
+            centre = poses[i].act(places[worst] + (0.03 + gap) * normals[worst])
+            yield [pin.SE3(pose.rotation, pose.translation - centre) for pose in poses]
+
+
+def test_the_quick_bound_never_exceeds_the_exact_distance():
+    """Neither that of the smooth surfaces (far away itself a lower bound) nor that of the meshes."""
+    everything = tuple(range(len(hand().links)))
+    sphere, meshes = triangles(ball().mesh), [triangles(mesh) for mesh in link_meshes()]
+    clear = 0
+    for poses in poses_of_the_ball():
+        bounds = hand().bounds(prepared(), poses, everything)
+        for bound, link, mesh, pose in zip(bounds, hand().links, meshes, poses, strict=True):
+            here, there = coal.Transform3s.Identity(), coal.Transform3s(pose.rotation, pose.translation)
+            between = coal.distance(sphere, here, mesh, there, coal.DistanceRequest(), coal.DistanceResult())
             exact = clearance(prepared(), link.surface, pose)
-            if exact > 0.0:
-                assert bound <= exact + 1e-4
+            if min(exact, between) > 0.0:
+                clear += 1
+                assert bound <= min(exact, between)
+    assert clear > 100
+
+
+def test_no_place_of_a_link_is_further_from_its_sample_points_than_it_says():
+    for link, mesh in zip(hand().links, link_meshes(), strict=True):
+        away = cKDTree(link.points).query(places_on(mesh)[0])[0]
+        assert away.max() <= link.cover
+
+
+def test_the_distance_of_the_sample_points_is_known_to_a_quarter_of_a_grid_step():
+    """What the quick bound takes off for the interpolation. Distance from a ball is convex: it only comes out larger,
+    by step^2 / 8 (d_xx + d_yy + d_zz) = step^2 / (4 R) at most, a twentieth of that; the mesh has kinks besides.
+    """
+    everything = tuple(range(len(hand().links)))
+    step, mesh = prepared().surface.field.step, ball().mesh
+    inside_grid = 0
+    for poses in poses_of_the_ball():
+        found = hand().deepest_point(prepared(), poses, everything)
+        for value, link, pose in zip(found, hand().links, poses, strict=True):
+            points = link.points @ pose.rotation.T + pose.translation
+            exact = float(igl.signed_distance(points, mesh.vertices, mesh.faces)[0].min())
+            assert value <= exact + 0.25 * step
+            if exact < 2.0 * step:  # beyond its grid the field is a bound from below only
+                inside_grid += 1
+                assert value >= exact - 0.25 * step
+    assert inside_grid > 20
