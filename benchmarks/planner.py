@@ -26,7 +26,7 @@ import numpy as np
 from record import about, write
 
 from pliant.contact import PreparedObject
-from pliant.files import load_plan, save_plan, shipped_task, shipped_tasks
+from pliant.files import load_plan, load_task, save_plan, shipped_tasks
 from pliant.objects import make_shape
 from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
@@ -128,7 +128,7 @@ def at_position(setting: Setting, grasp: PlannedGrasp) -> str:
 
 def scaling(jobs: int) -> dict[str, Any]:
     """CPU time of the ring over the number of hypotheses, and over the number of faces of its mesh."""
-    base = shipped_task("ring")
+    base = load_task("ring")
     print("\n| hypotheses | faces | CPU closing [s] | per hypothesis [ms] | CPU moving [s] | grasps completed |")
     print("|---|---|---|---|---|---|")
     rows = []
@@ -156,7 +156,7 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
     print("|---|---|---|---|---|---|")
     for name in ("torus", "bottle", "banana"):
         mesh = make_shape(name)
-        base = shipped_task("ring")
+        base = load_task("ring")
         task = with_arm(replace(base, body=replace(base.body, mesh=mesh), scene=()))
         thing = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
         setting = Setting(task, thing)
@@ -206,7 +206,7 @@ def main() -> None:
         if chosen.load is not None:
             plans.append(load_plan(chosen.load / f"{name}.plan"))
             continue
-        found, record["tasks"][name] = one(shipped_task(name), chosen.jobs)
+        found, record["tasks"][name] = one(load_task(name), chosen.jobs)
         plans.append(found)
         if chosen.save is not None:
             chosen.save.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from comparison import compare_contacts
 
 import pliant
 from pliant.control import ControlOptions, RunPhase
-from pliant.files import load_plan, shipped_task
+from pliant.files import load_plan, load_task
 from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
 from pliant.viewer import write_run_plots
 
@@ -33,7 +33,7 @@ def main() -> None:
     if asked.plan is not None:
         plan = load_plan(asked.plan)
     else:
-        task = shipped_task("ring")
+        task = load_task("ring")
         body = replace(task.body, material=replace(task.body.material, friction=TOLD))
         plan = pliant.plan(replace(task, body=body))
         pliant.save_plan(plan, asked.out / "ring_cautious.plan")

@@ -15,7 +15,7 @@ from comparison import compare_contacts
 
 import pliant
 from pliant.control import ControlOptions, RunPhase
-from pliant.files import load_plan, shipped_task
+from pliant.files import load_plan, load_task
 from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
 from pliant.viewer import write_run_plots
 
@@ -32,7 +32,7 @@ def main() -> None:
     if asked.plan is not None:
         plan = load_plan(asked.plan)
     else:
-        task = shipped_task("bottle")
+        task = load_task("bottle")
         body = replace(task.body, material=replace(task.body.material, friction=TOLD))
         plan = pliant.plan(replace(task, body=body))
         pliant.save_plan(plan, asked.out / "bottle_cautious.plan")

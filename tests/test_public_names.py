@@ -88,14 +88,33 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
     assert silent(importlib.import_module(name)) == []
 
 
+PACKAGES = [name for name in MODULES if hasattr(importlib.import_module(name), "__path__")]
+
+
 def test_every_name_of_a_package_s_door_exists_and_is_explained() -> None:
-    for name in [module for module in MODULES if hasattr(importlib.import_module(module), "__path__")]:
+    for name in PACKAGES:
         package = importlib.import_module(name)
-        doors = getattr(package, "__all__", [])
-        for door in doors:
+        for door in getattr(package, "__all__", []):
             value = getattr(package, door)
             if inspect.isclass(value) or inspect.isfunction(value):
                 assert has_words(value), f"{name}.{door}"
+
+
+def test_no_module_has_the_name_of_something_in_its_package_s_door() -> None:
+    """Once such a module is imported, Python gives it out in place of what the door promises."""
+    for name in ("pliant", *PACKAGES):
+        package = importlib.import_module(name)
+        modules = {info.name for info in pkgutil.iter_modules(package.__path__)}
+        assert not modules & set(getattr(package, "__all__", ())), name
+
+
+def test_one_class_name_has_one_meaning_in_the_whole_tree() -> None:
+    homes: dict[str, list[str]] = {}
+    for name in MODULES:
+        for found, value in own(importlib.import_module(name)):
+            if inspect.isclass(value):
+                homes.setdefault(found, []).append(name)
+    assert {found: where for found, where in homes.items() if len(where) > 1} == {}
 
 
 def test_a_name_without_words_is_found() -> None:

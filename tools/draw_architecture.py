@@ -1,4 +1,4 @@
-"""Draws the data's way through the packages: python tools/draw_architecture.py [docs/pictures/architecture.svg]
+"""Draw the flow of data through the packages: python tools/draw_architecture.py [docs/pictures/architecture.svg]
 
 Boxes are packages, arrows are what is handed over. Placed by hand, to be read from left to right: the question on the
 left, the robot on the right.
@@ -10,7 +10,7 @@ import sys
 from html import escape
 from pathlib import Path
 
-WIDTH, HEIGHT = 1400, 690
+WIDTH, HEIGHT = 1570, 690
 BOX_W, BOX_H = 190, 64
 COLOURS = {
     "file": ("#f4f1ea", "#8a8271"),
@@ -22,33 +22,40 @@ COLOURS = {
 # name: (x, y of the centre, kind, second line)
 BOXES = {
     "files": (115, 350, "file", "task, plan, run, grasp"),
-    "robot": (370, 230, "model", "arm + hand, pads, arrays"),
-    "objects": (370, 470, "model", "mesh, material, compliance"),
-    "servo": (640, 140, "theory", "Jacobians, paths, IK"),
-    "contact": (640, 470, "theory", "pressures, shape, rest"),
-    "grasp": (640, 305, "theory", "G, cones, least forces"),
-    "planner": (920, 305, "doing", "hypotheses to operations"),
-    "control": (1180, 305, "doing", "step(sample) -> command"),
-    "lab": (1180, 470, "doing", "MuJoCo plays the robot"),
-    "ros": (1180, 140, "doing", "ROS 1 and 2"),
-    "viewer": (640, 620, "face", "page, report, pictures"),
-    "batch": (920, 620, "face", "many plans, Ray"),
-    "cli": (370, 620, "face", "one file per command"),
+    "robot": (360, 190, "model", "arm + hand, pads, arrays"),
+    "objects": (360, 470, "model", "mesh, material, mass, liquid"),
+    "collision": (600, 100, "theory", "distances, swept paths"),
+    "elastic": (600, 470, "theory", "finite elements, compliance"),
+    "motion": (845, 140, "theory", "Jacobians, servo, paths, IK"),
+    "contact": (845, 430, "theory", "pressures, shape, rest"),
+    "grasp": (845, 285, "theory", "G, cones, least forces"),
+    "planner": (1095, 285, "doing", "hypotheses to operations"),
+    "tactile": (1345, 140, "doing", "counts to contact forces"),
+    "control": (1345, 285, "doing", "step(sample) -> command"),
+    "calibration": (1095, 470, "doing", "trial squeeze: E, friction"),
+    "lab": (1345, 410, "doing", "MuJoCo plays the robot"),
+    "ros": (1345, 500, "doing", "ROS 1 and 2"),
+    "viewer": (600, 620, "face", "page, report, pictures"),
+    "batch": (845, 620, "face", "many plans, Ray"),
+    "cli": (360, 620, "face", "one file per command"),
 }
 # from, to, what
 ARROWS = [
     ("files", "robot", "URDF, description"),
     ("files", "objects", "mesh, E, nu, mu"),
-    ("robot", "servo", ""),
+    ("robot", "collision", "link shapes"),
     ("robot", "contact", "pad surfaces"),
-    ("objects", "contact", "C"),
-    ("contact", "grasp", "places, K"),
-    ("servo", "planner", "reach, free ways"),
-    ("grasp", "planner", "f*, margins"),
+    ("objects", "elastic", "surface"),
+    ("elastic", "contact", "C"),
+    ("collision", "motion", "keep-out rows"),
+    ("contact", "grasp", "points, K"),
+    ("motion", "planner", "reach, free paths"),
+    ("grasp", "planner", "f*"),
     ("contact", "planner", "forces, rest"),
     ("planner", "control", "plan"),
+    ("tactile", "control", "measured forces"),
+    ("control", "calibration", ""),
     ("control", "lab", "driver"),
-    ("control", "ros", "driver"),
 ]
 
 
@@ -75,7 +82,7 @@ def arrow(start: str, end: str, what: str, both: bool = False) -> str:
     a = edge_point(start, BOXES[end][:2])
     b = edge_point(end, BOXES[start][:2])
     marks = 'marker-end="url(#tip)"' + (' marker-start="url(#tip)"' if both else "")
-    line = f'<line x1="{a[0]:.0f}" y1="{a[1]:.0f}" x2="{b[0]:.0f}" y2="{b[1]:.0f}" class="way" {marks}/>'
+    line = f'<line x1="{a[0]:.0f}" y1="{a[1]:.0f}" x2="{b[0]:.0f}" y2="{b[1]:.0f}" class="path" {marks}/>'
     return line + (label(a, b, what) if what else "")
 
 
@@ -100,20 +107,20 @@ def drawing() -> str:
     x, y = BOXES["planner"][:2]
     back, top = BOXES["files"][:2]
     parts.append(
-        f'<path d="M {x} {y - BOX_H / 2 - 4} C {x} -70, {back} -70, {back} {top - BOX_H / 2 - 4}" class="way" '
+        f'<path d="M {x} {y - BOX_H / 2 - 4} C {x} -70, {back} -70, {back} {top - BOX_H / 2 - 4}" class="path" '
         f'marker-end="url(#tip)"/><text x="{(x + back) / 2}" y="42" class="what">plan files</text>'
     )
     right = BOXES["control"][0] + BOX_W / 2
     parts.append(
-        f'<rect x="{right + 24}" y="115" width="86" height="380" rx="9" fill="#fff" stroke="#555" '
+        f'<rect x="{right + 24}" y="250" width="86" height="285" rx="9" fill="#fff" stroke="#555" '
         'stroke-dasharray="5 4"/>'
-        f'<text x="{right + 67}" y="300" class="name">robot</text>'
-        f'<text x="{right + 67}" y="320" class="line">real or</text>'
-        f'<text x="{right + 67}" y="336" class="line">played</text>'
+        f'<text x="{right + 67}" y="390" class="name">robot</text>'
+        f'<text x="{right + 67}" y="410" class="line">real or</text>'
+        f'<text x="{right + 67}" y="426" class="line">simulated</text>'
     )
     for name in ("ros", "control", "lab"):
         height = BOXES[name][1]
-        parts.append(f'<line x1="{right + 4}" y1="{height}" x2="{right + 20}" y2="{height}" class="way"/>')
+        parts.append(f'<line x1="{right + 4}" y1="{height}" x2="{right + 20}" y2="{height}" class="path"/>')
     parts.append(
         '<line x1="60" y1="556" x2="1080" y2="556" stroke="#bbb" stroke-dasharray="2 4"/>'
         '<text x="64" y="574" class="what" style="text-anchor:start">faces: they use everything above</text>'
@@ -126,7 +133,7 @@ text {{ font-family: Helvetica, Arial, sans-serif }}
 .line {{ font-size: 12px; text-anchor: middle; fill: #444 }}
 .what {{ font-size: 12px; text-anchor: middle; fill: #555; paint-order: stroke; stroke: #fff; stroke-width: 4px }}
 .beside {{ text-anchor: start }}
-.way {{ stroke: #666; stroke-width: 1.6; fill: none }}
+.path {{ stroke: #666; stroke-width: 1.6; fill: none }}
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse">
 <path d="M0 0 L8 4 L0 8 z" fill="#666"/></marker></defs>

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 import pliant
-from pliant.files import shipped_task
 
 TASKS = ("ring", "ball_gripper", "sponge", "cup")
 
@@ -84,7 +83,7 @@ def main() -> int:
     options = parser.parse_args()
     found: dict[str, Any] = {}
     for name in options.tasks:
-        plan = pliant.plan(shipped_task(name), seed=0, jobs=options.jobs)
+        plan = pliant.plan(pliant.load_task(name), seed=0, jobs=options.jobs)
         found[name] = facts(plan)
         best = f"{plan.best.largest_force:.6g} N" if plan.best else "none"
         print(f"{name}: {len(plan.grasps)} grasps, best {best}, {plan.wall_s:.0f} s", flush=True)

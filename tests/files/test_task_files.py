@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.errors import DocumentError
-from pliant.files import read_task, shipped_task, shipped_tasks
+from pliant.errors import DocumentError, OptionError
+from pliant.files import load_task, read_task, shipped_tasks
 
 GOOD = """
 robot: {arm: kawasaki_fs020n, hand: schunk_sdh2, base: {position: [0.1, 0, 0]}, start_deg: [0, 30, -60, 0, 0, 0]}
@@ -53,7 +53,14 @@ def test_swapping_the_hand_touches_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", shipped_tasks())
 def test_shipped_tasks_load(name: str) -> None:
-    assert shipped_task(name).assembly.hand is not None
+    assert load_task(name).assembly.hand is not None
+
+
+def test_load_task_takes_names_and_files_alike_and_suggests_the_nearest() -> None:
+    by_name, by_file = load_task("ball_gripper"), load_task(shipped_tasks()["ball_gripper"])
+    assert by_name.source == by_file.source and by_name.name == by_file.name == "ball_gripper"
+    with pytest.raises(OptionError, match="closest: ring"):
+        load_task("rign")
 
 
 BOTTLE = GOOD.replace("{torus: {major: 0.035, minor: 0.015}}", "{bottle: {}}")

@@ -32,11 +32,11 @@ def plan(
     """
     from pliant.cli.answers import emit
     from pliant.documents import make_room
-    from pliant.files import find_task, read_task, save_plan
+    from pliant.files import load_task, save_plan
     from pliant.planner import PlanStatus
     from pliant.planner import plan as search
 
-    question = read_task(find_task(task), allow_outside=allow_outside)
+    question = load_task(task, allow_outside=allow_outside)
     path = make_room(out if out is not None else f"{question.name}.plan")
     with planning_progress() as tell:
         found = search(question, jobs=jobs, seed=seed, progress=tell)

@@ -3,6 +3,7 @@ from pliant.files.calibration_file import load_calibration as load_calibration
 from pliant.files.calibration_file import save_calibration as save_calibration
 from pliant.files.calibration_file import with_calibration as with_calibration
 from pliant.files.catalogue import find_task as find_task
+from pliant.files.catalogue import load_task as load_task
 from pliant.files.catalogue import shipped_task as shipped_task
 from pliant.files.catalogue import shipped_tasks as shipped_tasks
 from pliant.files.checking import FileReport as FileReport

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from pliant.documents import SUFFIXES
@@ -24,6 +25,25 @@ def shipped_task(name: str) -> Task:
     if name not in known:
         raise OptionError("", unknown_name("shipped task", name, known))
     return read_task(known[name])
+
+
+def load_task(
+    task: str | Path,
+    *,
+    allow_outside: bool = False,
+    package_dirs: Iterable[str | Path] = (),
+    calibrated: bool = True,
+) -> Task:
+    """Load a task: a shipped one by its name (``ring``), any other by its file.
+
+    Args:
+        task: name or path.
+        allow_outside: let the file name meshes and robots outside its own folder.
+        package_dirs: folders in which ``package://name/...`` of its robots is looked for.
+        calibrated: use the calibration beside the file (``NAME.calibration.yaml``), where there is one.
+    """
+    path = find_task(str(task))
+    return read_task(path, allow_outside=allow_outside, package_dirs=package_dirs, calibrated=calibrated)
 
 
 def find_task(name: str, *, others: tuple[str, ...] = ()) -> Path:
