@@ -22,7 +22,7 @@ import pinocchio as pin
 from record import about, write
 
 from pliant.motion import InverseKinematics
-from pliant.motion.chain import Chain
+from pliant.motion.chain import JointChain
 from pliant.robot import Robot, load_robot
 
 TOLERANCE = 1e-5
@@ -96,7 +96,7 @@ def ours(robot: Robot, solver: InverseKinematics, poses: list[pin.SE3]) -> dict[
     return summary(seconds, solved)
 
 
-def toolbox_chain(chain: Chain) -> Any:
+def toolbox_chain(chain: JointChain) -> Any:
     """The same chain as an elementary transform sequence of roboticstoolbox; each axis is turned onto z."""
     import roboticstoolbox as rtb
 
@@ -114,7 +114,7 @@ def toolbox_chain(chain: Chain) -> Any:
     return sequence * rtb.ET.SE3(pin.SE3(P[:9].reshape(3, 3), P[9:]).homogeneous)
 
 
-def toolbox(robot: Robot, link: str, chain: Chain, poses: list[pin.SE3]) -> dict[str, Any]:
+def toolbox(robot: Robot, link: str, chain: JointChain, poses: list[pin.SE3]) -> dict[str, Any]:
     if len(np.unique(chain.column)) != len(chain.column) or (chain.multiplier != 1.0).any():
         return {"skipped": "coupled joints"}
     sequence = toolbox_chain(chain)

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.collision import Clearance, Obstacle, box
-from pliant.motion import ApproachWay, GraspPoint, approach
+from pliant.motion import ApproachVariant, GraspPoint, approach
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 
 assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
@@ -32,7 +32,7 @@ tightest = clearance.along(blocked.motion.q)
 print(f"with a wall: {blocked.together.status.value} ({blocked.together.reason}); {blocked.way.value}")
 print(f"it takes {blocked.motion.duration:.2f} s and stays {1e3 * tightest.distance:.1f} mm clear of the wall")
 
-assert free.way is ApproachWay.TOGETHER
+assert free.way is ApproachVariant.TOGETHER
 assert free.time_saved > 0.1
-assert blocked.way is ApproachWay.PLANNED
+assert blocked.way is ApproachVariant.PLANNED
 assert tightest.distance > 0.0

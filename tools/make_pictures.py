@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from pliant.files import load_plan
-from pliant.planner import Plan
-from pliant.viewer import ColourBy, Moment, ObjectSurface, draw_moment, scale_colours
+from pliant.planner import Moment, Plan
+from pliant.viewer import ColourBy, ObjectSurface, draw_moment, scale_colours
 from pliant.viewer.still.plan_pictures import CLOSE, PATCHES
 
 LARGEST = 500_000
