@@ -9,7 +9,7 @@ import pytest
 from pliant.errors import OptionError
 from pliant.motion import FrameTask, IkStatus, InverseKinematics, solve_pose
 from pliant.motion.chain import chain_to
-from pliant.motion.chain_kernels import chain_kinematics, into_range
+from pliant.motion.chain_kernels import chain_kinematics, into_range, make_workspace
 from pliant.robot import Robot, load_arm, load_hand, parse_urdf, tip_frame
 
 MIXED = """<robot name="mixed">
@@ -27,12 +27,9 @@ MIXED = """<robot name="mixed">
 
 
 def kinematics(chain, q):
-    n, c = len(chain.coordinates), len(chain.axes)
-    T, J = np.empty(12), np.empty((6, n))
-    x = q[chain.coordinates]
-    arrays = (chain.placements, chain.axes, chain.slides, chain.column, chain.multiplier, chain.offset)
-    chain_kinematics(*arrays, x, np.empty((c, 6)), T, J)
-    return pin.SE3(T[:9].reshape(3, 3), T[9:]), J
+    work = make_workspace(len(chain.joints) - 1, len(chain.positions))
+    chain_kinematics(chain.joints, q[chain.positions], work)
+    return pin.SE3(work.R, work.p), work.J
 
 
 def robots():
@@ -55,7 +52,7 @@ def test_the_compiled_chain_equals_pinocchio():
             J_link = robot.jacobian(link, q)
             r = robot.pose(link, q).rotation @ T_link_frame.translation
             J_link[:3] += np.cross(J_link[3:], r, axis=0)
-            np.testing.assert_allclose(J, J_link[:, chain.coordinates], atol=1e-13)
+            np.testing.assert_allclose(J, J_link[:, chain.positions], atol=1e-13)
 
 
 @pytest.mark.parametrize("count", [1000])

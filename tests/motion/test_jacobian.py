@@ -26,7 +26,7 @@ def turned(R):
 
 def finite_differences(stack, q, reference=None, step=1e-6):
     """d pose / d q in world axes: origin and rotation vector, optionally as seen from a reference link."""
-    J = np.zeros((6 * len(stack.arrays.tasks), stack.robot.dof))
+    J = np.zeros((6 * len(stack.tasks), stack.robot.dof))
 
     def poses(x):
         seen = stack.poses(x)

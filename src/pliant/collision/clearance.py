@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from pliant.arrays import Floats
+from pliant.arrays import Floats, Records
 from pliant.collision.shapes import link_geometry
 from pliant.errors import OptionError, Problem
 from pliant.robot import LinkShape, Robot, live_link_poses
@@ -90,7 +90,7 @@ class Clearance:
             what = f"distance {distance:g} m, influence {influence:g} m"
             raise OptionError("clearance", Problem("", what, "0 <= distance < influence"))
         self.robot, self.distance, self.influence, self.rate = robot, distance, influence, rate
-        self.frames = live_link_poses(robot)
+        self._links = live_link_poses(robot)
         names = list(links) if links is not None else [link.name for link in robot.urdf.links if link.collisions]
         bodies: dict[str, list[_Body]] = {name: self._link_bodies(name) for name in names}
         fixed = [_body(o.name, -1, o.T_world_obstacle, o.geometry) for o in obstacles]
@@ -183,7 +183,7 @@ class Clearance:
         """Pairs whose bounding spheres are nearer than ``within``."""
         if not self._pairs:
             return
-        for i in np.flatnonzero(self._spheres.gaps(self.frames) <= within):
+        for i in np.flatnonzero(self._spheres.gaps(self._links) <= within):
             yield self._pairs[i]
 
     def _distance(self, first: _Body, second: _Body) -> tuple[float, Floats, Floats, Floats]:
@@ -210,8 +210,8 @@ class _SpherePairs:
         self._sides = [_Spheres([pair[side] for pair in pairs]) for side in (0, 1)]
         self._radii = np.array([a.radius + b.radius for a, b in pairs])
 
-    def gaps(self, frames: Floats) -> Floats:
-        a, b = (side.centres(frames) for side in self._sides)
+    def gaps(self, links: Records) -> Floats:
+        a, b = (side.centres(links) for side in self._sides)
         return np.asarray(np.linalg.norm(a - b, axis=1) - self._radii)
 
 
@@ -220,10 +220,9 @@ class _Spheres:
         self._frame = np.array([body.frame for body in bodies])
         self._local = np.array([body.centre for body in bodies])
 
-    def centres(self, frames: Floats) -> Floats:
-        poses = frames[self._frame]
-        # Pinocchio stores rotations column by column: x of the array's second index is a column here.
-        moved = np.einsum("kji,kj->ki", poses[:, :9].reshape(-1, 3, 3), self._local) + poses[:, 9:]
+    def centres(self, links: Records) -> Floats:
+        poses = links[self._frame]
+        moved = np.einsum("kji,kj->ki", poses["columns"], self._local) + poses["translation"]
         return np.where((self._frame >= 0)[:, None], moved, self._local)
 
 

@@ -39,7 +39,7 @@ from pliant.motion.poses import pose_numbers as pose_numbers
 from pliant.motion.solvers import SOLVERS as SOLVERS
 from pliant.motion.solvers import make_solver as make_solver
 from pliant.motion.solvers.descent import DescentSolver as DescentSolver
-from pliant.motion.solvers.exclusion import ExclusionSolver as ExclusionSolver
+from pliant.motion.solvers.pinv import ExclusionSolver as ExclusionSolver
 from pliant.motion.solvers.pinv import PinvSolver as PinvSolver
 from pliant.motion.solvers.problem import CoordinateSolver as CoordinateSolver
 from pliant.motion.solvers.problem import VelocityAnswer as VelocityAnswer

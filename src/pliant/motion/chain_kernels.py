@@ -7,58 +7,80 @@ out of here is always verified by Pinocchio (`inverse`), and these kinematics ar
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from pliant.arrays import Floats
-from pliant.motion.kernels import pose_error
+from pliant.arrays import Bools, Floats, Records
+from pliant.motion.kernels import jit, pose_error, squared_sizes, turn_back
 
-jit: Any = njit(cache=True, error_model="numpy", nogil=True)
+jit_inside: Any = njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+"""For functions that take a `Workspace`: a call would copy it and count its references."""
 
 TWO_PI = 2.0 * math.pi
 
 
+class Workspace(NamedTuple):
+    """Memory of one search. c joints, n coordinates.
+
+    Attributes:
+        R, p, J, e: pose of the frame, its Jacobian (6 x n) and the pose error (6).
+        axes, origins: c x 3, of the joints in the world.
+        A, dx: n x n, the Cholesky factor of a step, and the step.
+        frozen, turns: n, coordinates that stay in a step, and those that may take the same angle a turn away.
+    """
+
+    R: Floats
+    p: Floats
+    J: Floats
+    e: Floats
+    axes: Floats
+    origins: Floats
+    A: Floats
+    dx: Floats
+    frozen: Bools
+    turns: Bools
+
+
 @jit
-def chain_kinematics(
-    placements: Floats,
-    axes: Floats,
-    slides: Any,
-    column: Any,
-    multiplier: Floats,
-    offset: Floats,
-    x: Floats,
-    work: Floats,
-    T: Floats,
-    J: Floats,
-) -> None:
-    """Pose T (12) of the chain's end and its Jacobian J (6 x n), both in world axes. ``work`` is c x 6."""
+def make_workspace(c: int, n: int) -> Workspace:
+    """Memory for a search on c joints and n coordinates."""
+    R, p, J, e = np.empty((3, 3)), np.empty(3), np.empty((6, n)), np.empty(6)
+    A, dx, frozen, turns = np.empty((n, n)), np.empty(n), np.empty(n, np.bool_), np.empty(n, np.bool_)
+    return Workspace(R, p, J, e, np.empty((c, 3)), np.empty((c, 3)), A, dx, frozen, turns)
+
+
+@jit_inside
+def chain_kinematics(joints: Records, x: Floats, work: Workspace) -> None:
+    """Pose and Jacobian of the chain's end at the coordinates x, both in world axes, into ``work``."""
+    R, J, axes, origins = work.R, work.J, work.axes, work.origins
     c = axes.shape[0]
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
     for i in range(c + 1):
-        P = placements[i]
-        px += r00 * P[9] + r01 * P[10] + r02 * P[11]
-        py += r10 * P[9] + r11 * P[10] + r12 * P[11]
-        pz += r20 * P[9] + r21 * P[10] + r22 * P[11]
-        a00 = r00 * P[0] + r01 * P[3] + r02 * P[6]
-        a01 = r00 * P[1] + r01 * P[4] + r02 * P[7]
-        a02 = r00 * P[2] + r01 * P[5] + r02 * P[8]
-        a10 = r10 * P[0] + r11 * P[3] + r12 * P[6]
-        a11 = r10 * P[1] + r11 * P[4] + r12 * P[7]
-        a12 = r10 * P[2] + r11 * P[5] + r12 * P[8]
-        a20 = r20 * P[0] + r21 * P[3] + r22 * P[6]
-        a21 = r20 * P[1] + r21 * P[4] + r22 * P[7]
-        a22 = r20 * P[2] + r21 * P[5] + r22 * P[8]
+        joint = joints[i]
+        P, p = joint.rotation, joint.translation
+        px += r00 * p[0] + r01 * p[1] + r02 * p[2]
+        py += r10 * p[0] + r11 * p[1] + r12 * p[2]
+        pz += r20 * p[0] + r21 * p[1] + r22 * p[2]
+        a00 = r00 * P[0, 0] + r01 * P[1, 0] + r02 * P[2, 0]
+        a01 = r00 * P[0, 1] + r01 * P[1, 1] + r02 * P[2, 1]
+        a02 = r00 * P[0, 2] + r01 * P[1, 2] + r02 * P[2, 2]
+        a10 = r10 * P[0, 0] + r11 * P[1, 0] + r12 * P[2, 0]
+        a11 = r10 * P[0, 1] + r11 * P[1, 1] + r12 * P[2, 1]
+        a12 = r10 * P[0, 2] + r11 * P[1, 2] + r12 * P[2, 2]
+        a20 = r20 * P[0, 0] + r21 * P[1, 0] + r22 * P[2, 0]
+        a21 = r20 * P[0, 1] + r21 * P[1, 1] + r22 * P[2, 1]
+        a22 = r20 * P[0, 2] + r21 * P[1, 2] + r22 * P[2, 2]
         if i == c:
             r00, r01, r02, r10, r11, r12, r20, r21, r22 = a00, a01, a02, a10, a11, a12, a20, a21, a22
             break
-        ux, uy, uz = axes[i, 0], axes[i, 1], axes[i, 2]
+        ux, uy, uz = joint.axis[0], joint.axis[1], joint.axis[2]
         zx, zy, zz = a00 * ux + a01 * uy + a02 * uz, a10 * ux + a11 * uy + a12 * uz, a20 * ux + a21 * uy + a22 * uz
-        value = multiplier[i] * x[column[i]] + offset[i]
-        work[i, 0], work[i, 1], work[i, 2] = zx, zy, zz
-        if slides[i]:
+        value = joint.multiplier * x[joint.column] + joint.offset
+        axes[i, 0], axes[i, 1], axes[i, 2] = zx, zy, zz
+        if joint.slides:
             px, py, pz = px + value * zx, py + value * zy, pz + value * zz
             r00, r01, r02, r10, r11, r12, r20, r21, r22 = a00, a01, a02, a10, a11, a12, a20, a21, a22
         else:
@@ -82,21 +104,24 @@ def chain_kinematics(
                 a20 * b01 + a21 * b11 + a22 * b21,
                 a20 * b02 + a21 * b12 + a22 * b22,
             )
-        work[i, 3], work[i, 4], work[i, 5] = px, py, pz
-    T[0], T[1], T[2], T[3], T[4], T[5], T[6], T[7], T[8] = r00, r01, r02, r10, r11, r12, r20, r21, r22
-    T[9], T[10], T[11] = px, py, pz
+        origins[i, 0], origins[i, 1], origins[i, 2] = px, py, pz
+    R[0, 0], R[0, 1], R[0, 2] = r00, r01, r02
+    R[1, 0], R[1, 1], R[1, 2] = r10, r11, r12
+    R[2, 0], R[2, 1], R[2, 2] = r20, r21, r22
+    work.p[0], work.p[1], work.p[2] = px, py, pz
     for i in range(6):
         for j in range(J.shape[1]):
             J[i, j] = 0.0
     for i in range(c):
-        j, m = column[i], multiplier[i]
-        zx, zy, zz = m * work[i, 0], m * work[i, 1], m * work[i, 2]
-        if slides[i]:
+        joint = joints[i]
+        j, m = joint.column, joint.multiplier
+        zx, zy, zz = m * axes[i, 0], m * axes[i, 1], m * axes[i, 2]
+        if joint.slides:
             J[0, j] += zx
             J[1, j] += zy
             J[2, j] += zz
         else:
-            dx, dy, dz = px - work[i, 3], py - work[i, 4], pz - work[i, 5]
+            dx, dy, dz = px - origins[i, 0], py - origins[i, 1], pz - origins[i, 2]
             J[0, j] += zy * dz - zz * dy
             J[1, j] += zz * dx - zx * dz
             J[2, j] += zx * dy - zy * dx
@@ -105,21 +130,27 @@ def chain_kinematics(
             J[5, j] += zz
 
 
-@jit
-def to_own_axes(T: Floats, J: Floats, e: Floats) -> None:
-    """Turn error and Jacobian from world axes into the frame's own."""
-    for part in (0, 3):
-        a, b, c = e[part], e[part + 1], e[part + 2]
-        for i in range(3):
-            e[part + i] = T[i] * a + T[3 + i] * b + T[6 + i] * c
-        for j in range(J.shape[1]):
-            a, b, c = J[part, j], J[part + 1, j], J[part + 2, j]
-            for i in range(3):
-                J[part + i, j] = T[i] * a + T[3 + i] * b + T[6 + i] * c
+@jit_inside
+def evaluate(joints: Records, goal: Any, x: Floats, work: Workspace) -> float:
+    """Pose, Jacobian and error at x; the cost E = e^T W e / 2."""
+    chain_kinematics(joints, x, work)
+    R, J, e = work.R, work.J, work.e
+    pose_error(R, work.p, goal.rotation, goal.translation, goal.axis, e)
+    if goal.own_axes:
+        turn_back(R, e)
+        for part in (0, 3):
+            for j in range(J.shape[1]):
+                a, b, c = J[part, j], J[part + 1, j], J[part + 2, j]
+                for i in range(3):
+                    J[part + i, j] = R[0, i] * a + R[1, i] * b + R[2, i] * c
+    cost = 0.0
+    for i in range(6):
+        cost += 0.5 * goal.weights[i] * e[i] * e[i]
+    return cost
 
 
-@jit
-def damped_step(J: Floats, e: Floats, weights: Floats, damping: float, frozen: Any, A: Floats, dx: Floats) -> None:
+@jit_inside
+def damped_step(J: Floats, e: Floats, weights: Floats, damping: float, frozen: Bools, A: Floats, dx: Floats) -> None:
     """dx = (J^T W J + damping)^-1 J^T W e by Cholesky; frozen coordinates stay."""
     n = J.shape[1]
     for i in range(n):
@@ -170,92 +201,37 @@ def copy_into(source: Floats, out: Floats) -> None:
         out[i] = source[i]
 
 
-@jit
-def evaluate(
-    placements: Floats,
-    axes: Floats,
-    slides: Any,
-    column: Any,
-    multiplier: Floats,
-    offset: Floats,
-    x: Floats,
-    target: Floats,
-    weights: Floats,
-    axis: int,
-    own_axes: bool,
-    work: Floats,
-    T: Floats,
-    J: Floats,
-    e: Floats,
-) -> float:
-    """Pose, Jacobian and error at x; the cost E = e^T W e / 2."""
-    chain_kinematics(placements, axes, slides, column, multiplier, offset, x, work, T, J)
-    pose_error(T, target, axis, e)
-    if own_axes:
-        to_own_axes(T, J, e)
-    cost = 0.0
-    for i in range(6):
-        cost += 0.5 * weights[i] * e[i] * e[i]
-    return cost
-
-
-@jit
-def step_within(
-    J: Floats,
-    e: Floats,
-    weights: Floats,
-    damping: float,
-    lower: Floats,
-    upper: Floats,
-    turns: Any,
-    x: Floats,
-    frozen: Any,
-    A: Floats,
-    dx: Floats,
-) -> None:
+@jit_inside
+def step_within(coordinates: Records, x: Floats, weights: Floats, damping: float, work: Workspace) -> None:
     """A damped step in which coordinates at a limit that it would push further out stay."""
+    dx, frozen, turns = work.dx, work.frozen, work.turns
     for i in range(x.shape[0]):
         frozen[i] = False
-    damped_step(J, e, weights, damping, frozen, A, dx)
-    stuck = False
-    for i in range(x.shape[0]):
-        outwards = (x[i] >= upper[i] and dx[i] > 0.0) or (x[i] <= lower[i] and dx[i] < 0.0)
-        if outwards and not (turns[i] and upper[i] - lower[i] >= TWO_PI):
-            frozen[i] = stuck = True
-    if stuck:
-        damped_step(J, e, weights, damping, frozen, A, dx)
+    for _ in range(2):
+        damped_step(work.J, work.e, weights, damping, frozen, work.A, dx)
+        stuck = False
+        for i in range(x.shape[0]):
+            lower, upper = coordinates[i].lower, coordinates[i].upper
+            outwards = (x[i] >= upper and dx[i] > 0.0) or (x[i] <= lower and dx[i] < 0.0)
+            if outwards and not (turns[i] and upper - lower >= TWO_PI):
+                frozen[i] = stuck = True
+        if not stuck:
+            break
 
 
 @jit
-def polish(
-    placements: Floats,
-    axes: Floats,
-    slides: Any,
-    column: Any,
-    multiplier: Floats,
-    offset: Floats,
-    lower: Floats,
-    upper: Floats,
-    target: Floats,
-    weights: Floats,
-    axis: int,
-    own_axes: bool,
-    x: Floats,
-    iterations: int,
-) -> float:
+def polish(joints: Records, coordinates: Records, goals: Records, x: Floats, iterations: int) -> float:
     """Where there is no answer: from the closest found, down to the bottom, in place. Returns the cost.
 
     Plain Levenberg-Marquardt with a damping that follows success: here the cost does not vanish, so it cannot lead.
     """
-    n, c = x.shape[0], axes.shape[0]
-    T, J, e, work = np.empty(12), np.empty((6, n)), np.empty(6), np.empty((c, 6))
-    A, dx, trial, frozen = np.zeros((n, n)), np.empty(n), x.copy(), np.zeros(n, dtype=np.bool_)
-    turns = np.zeros(n, dtype=np.bool_)
+    n, goal, trial = x.shape[0], goals[0], x.copy()
+    work = make_workspace(joints.shape[0] - 1, n)
+    for i in range(n):
+        work.turns[i] = False
     cost, damping = np.inf, 1e-2
     for _ in range(iterations):
-        now = evaluate(
-            placements, axes, slides, column, multiplier, offset, trial, target, weights, axis, own_axes, work, T, J, e
-        )
+        now = evaluate(joints, goal, trial, work)
         if now < cost:
             done = cost - now < 1e-14 * cost
             cost = now
@@ -267,29 +243,18 @@ def polish(
             damping *= 5.0
             if damping > 1e9:
                 break
-            evaluate(
-                placements, axes, slides, column, multiplier, offset, x, target, weights, axis, own_axes, work, T, J, e
-            )
-        step_within(J, e, weights, damping, lower, upper, turns, x, frozen, A, dx)
+            evaluate(joints, goal, x, work)
+        step_within(coordinates, x, goal.weights, damping, work)
         for i in range(n):
-            trial[i] = min(max(x[i] + dx[i], lower[i]), upper[i])
+            trial[i] = min(max(x[i] + work.dx[i], coordinates[i].lower), coordinates[i].upper)
     return cost
 
 
 @jit
 def search(
-    placements: Floats,
-    axes: Floats,
-    slides: Any,
-    column: Any,
-    multiplier: Floats,
-    offset: Floats,
-    lower: Floats,
-    upper: Floats,
-    target: Floats,
-    weights: Floats,
-    axis: int,
-    own_axes: bool,
+    joints: Records,
+    coordinates: Records,
+    goals: Records,
     tolerance: float,
     first_start: int,
     starts: int,
@@ -309,14 +274,15 @@ def search(
     Returns:
         (start that arrived or -1, iterations used, cost of ``best``). ``best`` holds the answer, or the closest found.
     """
-    n, c = x.shape[0], axes.shape[0]
-    T, J, e, work = np.empty(12), np.empty((6, n)), np.empty(6), np.empty((c, 6))
-    A, dx, ratio = np.zeros((n, n)), np.empty(n), np.empty(n)
-    frozen, turns = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+    n, c, goal = x.shape[0], joints.shape[0] - 1, goals[0]
+    work, ratio = make_workspace(c, n), np.empty(n)
+    turns = work.turns
+    for i in range(n):
+        turns[i] = True
     for i in range(c):
         # Only a joint that turns as its coordinate does comes back to itself after a whole turn of it.
-        if slides[i] or abs(multiplier[i]) != 1.0:
-            turns[column[i]] = False
+        if joints[i].slides or abs(joints[i].multiplier) != 1.0:
+            turns[joints[i].column] = False
     golden = 2.0
     for _ in range(30):
         golden = (1.0 + golden) ** (1.0 / (n + 1.0))
@@ -326,21 +292,15 @@ def search(
     for start in range(first_start, first_start + starts):
         if start > 0:
             for i in range(n):
-                low = -math.pi if lower[i] == -np.inf else lower[i]
-                high = math.pi if upper[i] == np.inf else upper[i]
+                low, high = coordinates[i].lower, coordinates[i].upper
+                low = -math.pi if low == -np.inf else low
+                high = math.pi if high == np.inf else high
                 x[i] = low + (high - low) * ((0.5 + start * ratio[i]) % 1.0)
         past = np.inf
         for iteration in range(iterations):
             used += 1
-            cost = evaluate(
-                placements, axes, slides, column, multiplier, offset, x, target, weights, axis, own_axes, work, T, J, e
-            )
-            linear, angular = 0.0, 0.0
-            for i in range(3):
-                if weights[i] != 0.0:
-                    linear += e[i] * e[i]
-                if weights[3 + i] != 0.0:
-                    angular += e[3 + i] * e[3 + i]
+            cost = evaluate(joints, goal, x, work)
+            linear, angular = squared_sizes(work.e, goal.weights)
             if cost < best_cost:
                 best_cost = cost
                 copy_into(x, best)
@@ -352,7 +312,7 @@ def search(
                 if cost > 0.5 * past:
                     break
                 past = cost
-            step_within(J, e, weights, gain * cost + 1e-12, lower, upper, turns, x, frozen, A, dx)
+            step_within(coordinates, x, goal.weights, gain * cost + 1e-12, work)
             for i in range(n):
-                x[i] = into_range(x[i] + dx[i], lower[i], upper[i], turns[i])
+                x[i] = into_range(x[i] + work.dx[i], coordinates[i].lower, coordinates[i].upper, turns[i])
     return -1, used, best_cost

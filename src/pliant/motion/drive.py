@@ -92,8 +92,8 @@ def drive_to(
     still = np.full(robot.dof, np.inf)
     servo = Servo(robot, goals, dt=dt, gains=Gains(gain, gain, False), limits=limits, joints=joints)
     goal = QpSolver(damping=5e-3)
-    boundless = JointLimits(limits.lower, limits.upper, still, still).packed()
-    bounded = servo.problem.limits_packed
+    boundless = JointLimits(limits.lower, limits.upper, still, still).rows()
+    bounded = servo.problem.limit_rows
     times, path = [0.0], [q.copy()]
     best, best_time = np.inf, 0.0
     for i in range(round(longest / dt) + 1):
@@ -115,9 +115,9 @@ def drive_to(
             return _motion(MotionStatus.STALLED, servo, times, path, _stall_reason(robot, servo, q))
         # First without speed limits: how much too fast would that be?
         problem = servo.problem
-        problem.limits_packed = boundless
+        problem.limit_rows = boundless
         wanted = goal.solve(problem).qdot
-        problem.limits_packed = bounded
+        problem.limit_rows = bounded
         problem.wanted /= _excess(wanted, gain, limits)
         qdot = goal.solve(problem).qdot
         problem.qdot[:] = qdot

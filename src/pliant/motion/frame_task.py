@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Floats, Records
 from pliant.errors import OptionError, Problem, unknown_name
 from pliant.robot import Robot
 
@@ -21,6 +22,8 @@ ROWS = {
     "position+direction": (1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
 }
 AXES = ("x", "y", "z")
+WORLD, OWN = -1, -2
+"""In place of the number of a frame: the world, and the task's own frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,74 +81,69 @@ class FrameTask:
         """Whether only the direction of one axis counts, not the turn about it."""
         return self.rows.endswith("direction")
 
-
-@dataclass(frozen=True)
-class TaskArrays:
-    """Tasks as plain arrays for the kernels, highest priority first. k tasks, nv moving joints.
-
-    Attributes:
-        tasks: in the order of the rows.
-        numbers: k x 4: frame, reference frame (-1: world), basis frame (-1: world, -2: own), pointing axis (-1: none).
-        placements: k x 12: T_link_frame as rotation (row by row) and translation.
-        row_weights: 6k.
-        support: k x nv: +1 where the joint carries the frame, -1 where it carries the reference only, times its fold.
-        column: column of ``q`` that moves each moving joint.
-        levels: rows of each priority.
-    """
-
-    tasks: tuple[FrameTask, ...]
-    numbers: Ints
-    placements: Floats
-    row_weights: Floats
-    support: Floats
-    column: Ints
-    levels: tuple[slice, ...]
+    @property
+    def pointing_axis(self) -> int:
+        """Number of the axis whose direction counts; -1 where the whole rotation does."""
+        return AXES.index(self.axis) if self.points else -1
 
 
-def compile_tasks(robot: Robot, tasks: Sequence[FrameTask]) -> TaskArrays:
-    """Check the tasks against the robot and pack them."""
+TASK = np.dtype(
+    [
+        ("frame", "i8"),
+        ("reference", "i8"),
+        ("basis", "i8"),
+        ("axis", "i8"),
+        ("rotation", "f8", (3, 3)),
+        ("translation", "f8", (3,)),
+        ("gain_linear", "f8"),
+        ("gain_angular", "f8"),
+        ("feed_forward", "f8"),
+        ("wanted_rotation", "f8", (3, 3)),
+        ("wanted_translation", "f8", (3,)),
+        ("wanted_twist", "f8", (6,)),
+    ]
+)
+"""A task for the kernels: numbers of the link's frame, of the frame in which the setpoint is given (`WORLD`: none) and
+of the frame whose axes the rows are meant in (`WORLD`, or `OWN`: the task's); the pointing axis (-1: none);
+T_link_frame; the gains [1/s], feed-forward 1 or 0; and the setpoint: pose and twist (linear first)."""
+
+
+def in_order(tasks: Sequence[FrameTask]) -> tuple[FrameTask, ...]:
+    """The tasks by priority, the first served first."""
     if not tasks:
         raise OptionError("tasks", Problem("", "no frame to move", "give at least one FrameTask"))
-    ordered = tuple(sorted(tasks, key=lambda task: task.priority))
-    priorities = [task.priority for task in ordered]
-    ends = [i + 1 for i in range(len(ordered)) if i + 1 == len(ordered) or priorities[i + 1] != priorities[i]]
-    starts = [0, *ends[:-1]]
+    return tuple(sorted(tasks, key=lambda task: task.priority))
+
+
+def rows_of_levels(ordered: Sequence[FrameTask]) -> tuple[slice, ...]:
+    """Rows of each priority in the stack of the tasks."""
+    sizes = [len(list(group)) for _, group in groupby(ordered, key=lambda task: task.priority)]
+    ends = np.cumsum([0, *sizes]).tolist()
+    return tuple(slice(6 * a, 6 * b) for a, b in pairwise(ends))
+
+
+def task_rows(robot: Robot, ordered: Sequence[FrameTask]) -> Records:
+    """Check the tasks against the robot and pack them: rows of `TASK`, gains and setpoints still to be filled in."""
+    named = {"world": WORLD, "frame": OWN}
+    rows = np.zeros(len(ordered), TASK)
+    for row, task in zip(rows, ordered, strict=True):
+        T = task.T_link_frame if task.T_link_frame is not None else pin.SE3.Identity()
+        row["frame"], row["axis"] = robot.frame_id(task.link), task.pointing_axis
+        row["reference"] = WORLD if task.relative_to is None else robot.frame_id(task.relative_to)
+        row["basis"] = named[task.basis] if task.basis in named else robot.frame_id(task.basis)
+        row["rotation"], row["translation"] = T.rotation, T.translation
+    return rows
+
+
+def support(robot: Robot, ordered: Sequence[FrameTask]) -> Floats:
+    """k x nv: +1 where a moving joint carries the frame, -1 where it carries the reference only, times its fold.
+
+    Joints below both the frame and its reference cancel: relative motion does not see them.
+    """
     fold = robot.fold.sum(axis=1)  # every moving joint follows exactly one coordinate
-    return TaskArrays(
-        tasks=ordered,
-        numbers=np.array([_numbers(robot, task) for task in ordered], dtype=np.int64),
-        placements=np.array([_placement(task) for task in ordered]),
-        row_weights=np.concatenate([task.row_weights() for task in ordered]),
-        support=np.array([_support(robot, task) * fold for task in ordered]),
-        column=np.argmax(robot.fold != 0.0, axis=1).astype(np.int64),
-        levels=tuple(slice(6 * a, 6 * b) for a, b in zip(starts, ends, strict=True)),
-    )
+    return np.array([_carried(robot, task) * fold for task in ordered])
 
 
-def _numbers(robot: Robot, task: FrameTask) -> tuple[int, int, int, int]:
-    reference = -1 if task.relative_to is None else robot.frame_id(task.relative_to)
-    basis = {"world": -1, "frame": -2}.get(task.basis)
-    return (
-        robot.frame_id(task.link),
-        reference,
-        robot.frame_id(task.basis) if basis is None else basis,
-        AXES.index(task.axis) if task.points else -1,
-    )
-
-
-def _placement(task: FrameTask) -> Floats:
-    T = task.T_link_frame if task.T_link_frame is not None else pin.SE3.Identity()
-    return np.concatenate([T.rotation.ravel(), T.translation])
-
-
-def _support(robot: Robot, task: FrameTask) -> Floats:
-    """Joints below both the frame and its reference cancel: relative motion does not see them."""
-    support = _carriers(robot, task.link)
-    return support - _carriers(robot, task.relative_to) if task.relative_to is not None else support
-
-
-def _carriers(robot: Robot, link: str) -> Floats:
-    carriers = np.zeros(robot.model.nv)
-    joint_id = robot.model.frames[robot.frame_id(link)].parentJoint
-    carriers[[i - 1 for i in robot.model.supports[joint_id] if i > 0]] = 1.0
-    return carriers
+def _carried(robot: Robot, task: FrameTask) -> Floats:
+    carried = robot.carriers(task.link)
+    return carried - robot.carriers(task.relative_to) if task.relative_to is not None else carried

@@ -13,8 +13,8 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
-from pliant.motion.chain import chain_to
-from pliant.motion.frame_task import FrameTask
+from pliant.motion.chain import chain_to, empty_goal
+from pliant.motion.frame_task import FrameTask, task_rows
 from pliant.motion.poses import check_pose
 from pliant.robot import Robot, live_link_poses
 
@@ -71,20 +71,14 @@ class InverseKinematics:
         if self.task.relative_to is not None or self.task.basis != "frame":
             raise OptionError("ik", Problem("frame", "a moving or foreign basis", "a task in the frame's own axes"))
         self.chain = chain_to(robot, self.task.link, self.task.T_link_frame)
-        if not len(self.chain.coordinates):
+        if not len(self.chain.positions):
             raise OptionError("ik", Problem("frame", f"no joint moves link '{self.task.link}'", "a link that moves"))
-        self._frame = robot.frame_id(self.task.link)
-        self._weights = self.task.row_weights() ** 2
-        self._axis = "xyz".index(self.task.axis) if self.task.points else -1
-        c = self.chain
-        self._constants = (c.placements, c.axes, c.slides, c.column, c.multiplier, c.offset, c.lower, c.upper)
-        self._own_axes = bool((self._weights != self._weights[[0, 0, 0, 3, 3, 3]]).any())
         self._search: Any = search
         self._polish: Any = polish
         self._frame_error: Any = frame_error
-        self._frames = live_link_poses(robot)
-        T = self.task.T_link_frame if self.task.T_link_frame is not None else pin.SE3.Identity()
-        self._placement = np.concatenate([T.rotation.ravel(), T.translation])
+        self._links = live_link_poses(robot)
+        self._row, self._goal = task_rows(robot, [self.task]), empty_goal(self.task)
+        self._goal_rotation, self._goal_translation = self._goal["rotation"][0], self._goal["translation"][0]
         self._middle = robot.mid_range
 
     def solve(
@@ -106,67 +100,54 @@ class InverseKinematics:
             iterations: of one start.
             time_limit: search on until this much CPU time is used [s]; makes failures (only) depend on the machine.
         """
-        target = check_pose(T_world_frame, where="target")
+        self._aim_at(T_world_frame)
         if not (math.isfinite(tolerance) and tolerance > 0.0) or starts < 1 or iterations < 1:
             what = f"tolerance {tolerance}, starts {starts}, iterations {iterations}"
             raise OptionError("ik", Problem("", what, "all above zero"))
         q = self._middle.copy() if seed is None else np.clip(self.robot.q(seed), self.robot.lower, self.robot.upper)
-        x = q[self.chain.coordinates]
+        joints, coordinates, positions = self.chain
+        x = q[positions]
         best, cost = x.copy(), np.inf
         done, used, found = 0, 0, -1
         began = time.process_time() if time_limit is not None else 0.0
         while found < 0:
             batch = min(50, starts) if time_limit is not None else starts
             found, more, cost = self._search(
-                *self._constants,
-                target,
-                self._weights,
-                self._axis,
-                self._own_axes,
-                0.99 * tolerance,
-                done,
-                batch,
-                iterations,
-                0.1,
-                x,
-                best,
-                cost,
+                joints, coordinates, self._goal, 0.99 * tolerance, done, batch, iterations, 0.1, x, best, cost
             )
             used += more
             done = done + batch if found < 0 else found + 1
             if time_limit is None or time.process_time() - began > time_limit:
                 break
         if found < 0:
-            self._polish(*self._constants, target, self._weights, self._axis, self._own_axes, best, 500)
-        q[self.chain.coordinates] = best
-        return self._verified(q, target, tolerance, done, used)
-
-    def _verified(self, q: Floats, target: Floats, tolerance: float, starts: int, iterations: int) -> IkAnswer:
-        """Errors by Pinocchio's forward kinematics, independent of the search."""
-        error_m, error_rad = self._pose_error(q, target)
+            self._polish(joints, coordinates, self._goal, best, 500)
+        q[positions] = best
+        error_m, error_rad = self._pose_error(q)  # by Pinocchio, independent of the search
         good = error_m <= tolerance and error_rad <= tolerance and self.robot.within_limits(q)
-        status = IkStatus.FOUND if good else IkStatus.NOT_FOUND
-        return IkAnswer(status, q, error_m, error_rad, starts, iterations)
+        return IkAnswer(IkStatus.FOUND if good else IkStatus.NOT_FOUND, q, error_m, error_rad, done, used)
 
     def random_pose(self, rng: np.random.Generator) -> pin.SE3:
         """A reachable pose: the joints that carry the frame uniform within their limits (-pi .. pi without)."""
-        c, q = self.chain, self._middle.copy()
-        lower = np.where(np.isfinite(c.lower), c.lower, -np.pi)
-        upper = np.where(np.isfinite(c.upper), c.upper, np.pi)
-        q[c.coordinates] = lower + (upper - lower) * rng.random(len(lower))
+        q, lower, upper = self._middle.copy(), self.chain.coordinates["lower"], self.chain.coordinates["upper"]
+        lower = np.where(np.isfinite(lower), lower, -np.pi)
+        upper = np.where(np.isfinite(upper), upper, np.pi)
+        q[self.chain.positions] = lower + (upper - lower) * rng.random(len(lower))
         T = self.robot.pose(self.task.link, q)
         return T if self.task.T_link_frame is None else T * self.task.T_link_frame
 
     def pose_error(self, q: Floats, T_wanted: pin.SE3) -> tuple[float, float]:
         """Distance [m] and angle [rad] from a pose at ``q`` by Pinocchio, rows that do not count left out."""
-        return self._pose_error(q, check_pose(T_wanted, where="target"))
+        self._aim_at(T_wanted)
+        return self._pose_error(q)
 
-    def _pose_error(self, q: Floats, target: Floats) -> tuple[float, float]:
+    def _aim_at(self, T_world_frame: pin.SE3) -> None:
+        check_pose(T_world_frame, where="target")
+        self._goal_rotation[:], self._goal_translation[:] = T_world_frame.rotation, T_world_frame.translation
+
+    def _pose_error(self, q: Floats) -> tuple[float, float]:
         robot = self.robot
         pin.framesForwardKinematics(robot.model, robot.data, robot.full(q))
-        linear, angular = self._frame_error(
-            self._frames, self._frame, self._placement, target, self._axis, self._weights
-        )
+        linear, angular = self._frame_error(self._links, self._row, self._goal)
         return linear, angular
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.motion.frame_task import FrameTask, compile_tasks
+from pliant.motion.frame_task import FrameTask, in_order, support, task_rows
 from pliant.robot import Robot, live_link_poses
 
 
@@ -26,21 +26,22 @@ class StackedJacobian:
         from pliant.motion import kernels
 
         self.robot = robot
-        self.arrays = compile_tasks(robot, tasks)
+        self.tasks = in_order(tasks)
+        self.rows, self.support = task_rows(robot, self.tasks), support(robot, self.tasks)
+        self.column = np.argmax(robot.fold != 0.0, axis=1).astype(np.int64)
         self.joints = robot.data.J
-        self.frames = live_link_poses(robot)
+        self.links = live_link_poses(robot)
         self._stack = kernels.stack_jacobian
 
     def at(self, q: Floats) -> Floats:
         """6k x dof at the joint vector ``q``."""
         self.robot.update(q)
-        a = self.arrays
-        J = np.empty((6 * len(a.tasks), self.robot.dof))
-        self._stack(self.joints, self.frames, a.numbers, a.placements, a.support, a.column, J)
+        J = np.empty((6 * len(self.tasks), self.robot.dof))
+        self._stack(self.joints, self.links, self.rows, self.support, self.column, J)
         return J
 
     def poses(self, q: Floats) -> list[pin.SE3]:
         """Ts_world_frame of the tasks' frames."""
-        poses = self.robot.poses([task.link for task in self.arrays.tasks], q)
-        placements = (task.T_link_frame or pin.SE3.Identity() for task in self.arrays.tasks)
+        poses = self.robot.poses([task.link for task in self.tasks], q)
+        placements = (task.T_link_frame or pin.SE3.Identity() for task in self.tasks)
         return [T_world_link * T_link_frame for T_world_link, T_link_frame in zip(poses, placements, strict=True)]

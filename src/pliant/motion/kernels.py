@@ -1,7 +1,8 @@
 """The inner loops of the servo, compiled: from joint Jacobians and link poses to a stacked problem.
 
-Importing this module loads numba; the rest of the package does so only when a servo is built. Poses are twelve numbers:
-the rotation row by row, then the translation. Setpoints are eighteen: a pose, then its twist (linear first).
+Importing this module loads numba; the rest of the package does so only when a servo is built. Twists are six numbers,
+linear first. Rows with named fields (`TASK`, `LIMITS`, `LINK_POSE`, `GOAL`) are structured arrays, which
+numba reads in place: a tuple of arrays would be unpacked at every call, which takes as long as a servo's step.
 """
 
 from __future__ import annotations
@@ -12,66 +13,66 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from pliant.arrays import Floats
+from pliant.arrays import Floats, Ints, Records
+from pliant.motion.frame_task import OWN, WORLD
 
 jit: Any = njit(cache=True, error_model="numpy", nogil=True)
 
-WORLD, OWN = -1, -2
-
 
 @jit
-def rotation_vector(R: Floats, out: Floats, at: int) -> None:
-    """out[at:at+3] = log(R); accurate from 0 through pi, where the quaternion's sign is chosen."""
-    t = R[0] + R[4] + R[8]
-    if t >= max(R[0], max(R[4], R[8])):
-        w, x, y, z = 1.0 + t, R[7] - R[5], R[2] - R[6], R[3] - R[1]
-    elif R[0] >= R[4] and R[0] >= R[8]:
-        w, x, y, z = R[7] - R[5], 1.0 + R[0] - R[4] - R[8], R[1] + R[3], R[2] + R[6]
-    elif R[4] >= R[8]:
-        w, x, y, z = R[2] - R[6], R[1] + R[3], 1.0 + R[4] - R[0] - R[8], R[5] + R[7]
+def rotation_vector(R: Floats) -> tuple[float, float, float]:
+    """log(R); accurate from 0 through pi, where the quaternion's sign is chosen."""
+    t = R[0, 0] + R[1, 1] + R[2, 2]
+    if t >= max(R[0, 0], max(R[1, 1], R[2, 2])):
+        w, x, y, z = 1.0 + t, R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    elif R[0, 0] >= R[1, 1] and R[0, 0] >= R[2, 2]:
+        w, x, y, z = R[2, 1] - R[1, 2], 1.0 + R[0, 0] - R[1, 1] - R[2, 2], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]
+    elif R[1, 1] >= R[2, 2]:
+        w, x, y, z = R[0, 2] - R[2, 0], R[0, 1] + R[1, 0], 1.0 + R[1, 1] - R[0, 0] - R[2, 2], R[1, 2] + R[2, 1]
     else:
-        w, x, y, z = R[3] - R[1], R[2] + R[6], R[5] + R[7], 1.0 + R[8] - R[0] - R[4]
+        w, x, y, z = R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], 1.0 + R[2, 2] - R[0, 0] - R[1, 1]
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     length = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 * math.atan2(length, w) / length if length > 1e-12 * w else 2.0 / w
-    out[at], out[at + 1], out[at + 2] = scale * x, scale * y, scale * z
+    return scale * x, scale * y, scale * z
 
 
 @jit
-def compose(A: Floats, B: Floats, out: Floats) -> None:
-    """Product of two poses of twelve numbers."""
+def compose(link: Any, R: Floats, p: Floats, R_out: Floats, p_out: Floats) -> None:
+    """T_world_link * (R, p); ``link`` is a row of `LINK_POSE`."""
+    C = link.columns
     for i in range(3):
         for j in range(3):
-            out[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j]
-        out[9 + i] = A[9 + i] + A[3 * i] * B[9] + A[3 * i + 1] * B[10] + A[3 * i + 2] * B[11]
+            R_out[i, j] = C[0, i] * R[0, j] + C[1, i] * R[1, j] + C[2, i] * R[2, j]
+        p_out[i] = link.translation[i] + C[0, i] * p[0] + C[1, i] * p[1] + C[2, i] * p[2]
 
 
 @jit
-def rotate(R: Floats, x: Floats, start: int, out: Floats, at: int) -> None:
-    """out[at:at+3] = R x[start:start+3]."""
-    for i in range(3):
-        out[at + i] = R[3 * i] * x[start] + R[3 * i + 1] * x[start + 1] + R[3 * i + 2] * x[start + 2]
+def turn_back(R: Floats, twist: Floats) -> None:
+    """Both halves of a twist from outside into the axes of R, in place."""
+    for part in (0, 3):
+        x, y, z = twist[part], twist[part + 1], twist[part + 2]
+        for i in range(3):
+            twist[part + i] = R[0, i] * x + R[1, i] * y + R[2, i] * z
 
 
 @jit
-def pose_error(T: Floats, wanted: Floats, axis: int, e: Floats) -> None:
+def pose_error(R: Floats, p: Floats, R_wanted: Floats, p_wanted: Floats, axis: int, e: Floats) -> None:
     """e = (p* - p, log(R* R^T)) in world axes; with a pointing axis, the shortest turn that brings it home.  (theory
     5.3)
     """
     for i in range(3):
-        e[i] = wanted[9 + i] - T[9 + i]
+        e[i] = p_wanted[i] - p[i]
     if axis < 0:
-        R = np.empty(9)
+        E = np.empty((3, 3))
         for i in range(3):
             for j in range(3):
-                R[3 * i + j] = (
-                    wanted[3 * i] * T[3 * j] + wanted[3 * i + 1] * T[3 * j + 1] + wanted[3 * i + 2] * T[3 * j + 2]
-                )
-        rotation_vector(R, e, 3)
+                E[i, j] = R_wanted[i, 0] * R[j, 0] + R_wanted[i, 1] * R[j, 1] + R_wanted[i, 2] * R[j, 2]
+        e[3], e[4], e[5] = rotation_vector(E)
         return
-    ax, ay, az = T[axis], T[3 + axis], T[6 + axis]
-    bx, by, bz = wanted[axis], wanted[3 + axis], wanted[6 + axis]
+    ax, ay, az = R[0, axis], R[1, axis], R[2, axis]
+    bx, by, bz = R_wanted[0, axis], R_wanted[1, axis], R_wanted[2, axis]
     cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     sine = math.sqrt(cx * cx + cy * cy + cz * cz)
     angle = math.atan2(sine, ax * bx + ay * by + az * bz)
@@ -80,52 +81,64 @@ def pose_error(T: Floats, wanted: Floats, axis: int, e: Floats) -> None:
         e[3], e[4], e[5] = scale * cx, scale * cy, scale * cz
     else:  # aligned, or exactly opposed: then any perpendicular axis will do
         other = (axis + 1) % 3
-        e[3], e[4], e[5] = angle * T[other], angle * T[3 + other], angle * T[6 + other]
+        e[3], e[4], e[5] = angle * R[0, other], angle * R[1, other], angle * R[2, other]
 
 
 @jit
-def task_pose(frames: Floats, number: Any, placement: Floats, out: Floats) -> None:
-    """T_world_frame; ``frames`` holds Pinocchio's poses: rotation column by column, then translation."""
-    link = np.empty(12)
-    read_pose(frames, number, link)
-    compose(link, placement, out)
-
-
-@jit
-def read_pose(frames: Floats, number: int, out: Floats) -> None:
-    """A frame as 12 numbers: rotation row by row, then the place; Pinocchio stores columns."""
+def squared_sizes(e: Floats, weights: Floats) -> tuple[float, float]:
+    """Squares of the linear and of the angular part of an error, rows that do not count left out."""
+    linear, angular = 0.0, 0.0
     for i in range(3):
-        for j in range(3):
-            out[3 * i + j] = frames[number, 3 * j + i]
-        out[9 + i] = frames[number, 9 + i]
+        if weights[i] != 0.0:
+            linear += e[i] * e[i]
+        if weights[3 + i] != 0.0:
+            angular += e[3 + i] * e[3 + i]
+    return linear, angular
 
 
 @jit
-def basis_rotation(frames: Floats, number: int, own: Floats, out: Floats) -> None:
-    """R_world_basis, row by row."""
-    if number == OWN:
-        for i in range(9):
-            out[i] = own[i]
-    elif number == WORLD:
-        for i in range(9):
-            out[i] = 1.0 if i % 4 == 0 else 0.0
-    else:
-        for i in range(3):
-            for j in range(3):
-                out[3 * i + j] = frames[number, 3 * j + i]
+def frame_error(links: Records, tasks: Records, goals: Records) -> tuple[float, float]:
+    """Distance and angle of the first task's frame from its goal, in rows (of its own axes) that count."""
+    task, goal = tasks[0], goals[0]
+    R, p, e = np.empty((3, 3)), np.empty(3), np.empty(6)
+    compose(links[task.frame], task.rotation, task.translation, R, p)
+    pose_error(R, p, goal.rotation, goal.translation, goal.axis, e)
+    turn_back(R, e)
+    linear, angular = squared_sizes(e, goal.weights)
+    return math.sqrt(linear), math.sqrt(angular)
 
 
 @jit
-def frame_rows(J_joints: Floats, support: Floats, column: Any, T: Floats, B: Floats, J: Floats, row: int) -> None:
+def jacobian_rows(
+    J_joints: Floats,
+    links: Records,
+    task: Any,
+    support: Floats,
+    column: Ints,
+    R: Floats,
+    p: Floats,
+    B: Floats,
+    J: Floats,
+    row: int,
+) -> None:
     """Six rows of the stack: sum over carrying joints of H R W, folded onto their masters.   (theory 5.1)
 
     ``J_joints`` holds each joint's unit twist at the world's origin in world axes; R moves it to the frame's origin,
-    H = B^T turns it into the wanted axes.
+    H = B^T turns it into the wanted axes. The frame's pose (R, p) and R_world_basis B are written on the way.
     """
+    compose(links[task.frame], task.rotation, task.translation, R, p)
+    for i in range(3):
+        for j in range(3):
+            if task.basis == OWN:
+                B[i, j] = R[i, j]
+            elif task.basis == WORLD:
+                B[i, j] = 1.0 if i == j else 0.0
+            else:
+                B[i, j] = links[task.basis].columns[j, i]
     for i in range(row, row + 6):
         for c in range(J.shape[1]):
             J[i, c] = 0.0
-    x, y, z = T[9], T[10], T[11]
+    x, y, z = p[0], p[1], p[2]
     for j in range(J_joints.shape[1]):
         s = support[j]
         if s == 0.0:
@@ -136,93 +149,64 @@ def frame_rows(J_joints: Floats, support: Floats, column: Any, T: Floats, B: Flo
         vz = s * J_joints[2, j] + wx * y - wy * x
         c = column[j]
         for i in range(3):
-            J[row + i, c] += B[i] * vx + B[3 + i] * vy + B[6 + i] * vz
-            J[row + 3 + i, c] += B[i] * wx + B[3 + i] * wy + B[6 + i] * wz
+            J[row + i, c] += B[0, i] * vx + B[1, i] * vy + B[2, i] * vz
+            J[row + 3 + i, c] += B[0, i] * wx + B[1, i] * wy + B[2, i] * wz
 
 
 @jit
-def frame_error(
-    frames: Floats, number: int, placement: Floats, wanted: Floats, axis: int, weights: Floats
-) -> tuple[float, float]:
-    """Distance and angle of a frame from a wanted pose, in rows (of its own axes) that count."""
-    T, e = np.empty(12), np.empty(6)
-    task_pose(frames, number, placement, T)
-    pose_error(T, wanted, axis, e)
-    linear, angular = 0.0, 0.0
-    for i in range(3):
-        if weights[i] != 0.0:
-            linear += (T[i] * e[0] + T[3 + i] * e[1] + T[6 + i] * e[2]) ** 2
-        if weights[3 + i] != 0.0:
-            angular += (T[i] * e[3] + T[3 + i] * e[4] + T[6 + i] * e[5]) ** 2
-    return math.sqrt(linear), math.sqrt(angular)
-
-
-@jit
-def stack_jacobian(
-    J_joints: Floats, frames: Floats, numbers: Any, placements: Floats, support: Floats, column: Any, J: Floats
-) -> None:
+def stack_jacobian(J_joints: Floats, links: Records, tasks: Records, support: Floats, column: Ints, J: Floats) -> None:
     """The stacked velocity Jacobian of all tasks, 6k x n.   (theory 5.1)"""
-    T, B = np.empty(12), np.empty(9)
-    for k in range(numbers.shape[0]):
-        task_pose(frames, numbers[k, 0], placements[k], T)
-        basis_rotation(frames, numbers[k, 2], T, B)
-        frame_rows(J_joints, support[k], column, T, B, J, 6 * k)
+    R, p, B = np.empty((3, 3)), np.empty(3), np.empty((3, 3))
+    for k in range(tasks.shape[0]):
+        jacobian_rows(J_joints, links, tasks[k], support[k], column, R, p, B, J, 6 * k)
 
 
 @jit
 def linearise(
     J_joints: Floats,
-    frames: Floats,
-    numbers: Any,
-    placements: Floats,
+    links: Records,
+    tasks: Records,
     support: Floats,
-    column: Any,
-    setpoints: Floats,
-    gains: Floats,
+    column: Ints,
     J: Floats,
     V: Floats,
     e: Floats,
 ) -> int:
-    """Stacked Jacobian, command V = Udot + K e and error e of all tasks, in each task's basis.   (theory 5.1, 5.3)
+    """Stacked Jacobian, command V = Udot + K e and error e (k x 6) of all tasks, in each task's basis.
 
-    Args:
-        setpoints: k x 18, relative to each task's reference.
-        gains: k x 3: linear and angular gain [1/s], 1 or 0 for the feed-forward.
-        e: k x 6, the pose error (out).
+    (theory 5.1, 5.3)
 
     Returns:
         The first task whose command is not finite, or -1.
     """
-    T, B, wanted, reference = np.empty(12), np.empty(9), np.empty(12), np.empty(12)
-    twist = np.empty(6)
+    R, p, B = np.empty((3, 3)), np.empty(3), np.empty((3, 3))
+    R_wanted, p_wanted, twist = np.empty((3, 3)), np.empty(3), np.empty(6)
     bad = -1
-    for k in range(numbers.shape[0]):
-        task_pose(frames, numbers[k, 0], placements[k], T)
-        basis_rotation(frames, numbers[k, 2], T, B)
-        frame_rows(J_joints, support[k], column, T, B, J, 6 * k)
-        if numbers[k, 1] == WORLD:
-            for i in range(12):
-                wanted[i] = setpoints[k, i]
+    for k in range(tasks.shape[0]):
+        task = tasks[k]
+        jacobian_rows(J_joints, links, task, support[k], column, R, p, B, J, 6 * k)
+        U = task.wanted_twist
+        if task.reference == WORLD:
+            pose_error(R, p, task.wanted_rotation, task.wanted_translation, task.axis, e[k])
             for i in range(6):
-                twist[i] = setpoints[k, 12 + i]
+                twist[i] = U[i]
         else:
-            read_pose(frames, numbers[k, 1], reference)
-            compose(reference, setpoints[k], wanted)
-            rotate(reference, setpoints[k], 12, twist, 0)
-            rotate(reference, setpoints[k], 15, twist, 3)
-        pose_error(T, wanted, numbers[k, 3], e[k])
-        for i in range(3):
-            twist[i] = gains[k, 2] * twist[i] + gains[k, 0] * e[k, i]
-            twist[3 + i] = gains[k, 2] * twist[3 + i] + gains[k, 1] * e[k, 3 + i]
-        for i in range(3):
-            V[6 * k + i] = B[i] * twist[0] + B[3 + i] * twist[1] + B[6 + i] * twist[2]
-            V[6 * k + 3 + i] = B[i] * twist[3] + B[3 + i] * twist[4] + B[6 + i] * twist[5]
-        for part in (0, 3):
-            x, y, z = e[k, part], e[k, part + 1], e[k, part + 2]
+            reference = links[task.reference]
+            C = reference.columns
+            compose(reference, task.wanted_rotation, task.wanted_translation, R_wanted, p_wanted)
+            pose_error(R, p, R_wanted, p_wanted, task.axis, e[k])
             for i in range(3):
-                e[k, part + i] = B[i] * x + B[3 + i] * y + B[6 + i] * z
+                twist[i] = C[0, i] * U[0] + C[1, i] * U[1] + C[2, i] * U[2]
+                twist[3 + i] = C[0, i] * U[3] + C[1, i] * U[4] + C[2, i] * U[5]
+        for i in range(3):
+            twist[i] = task.feed_forward * twist[i] + task.gain_linear * e[k, i]
+            twist[3 + i] = task.feed_forward * twist[3 + i] + task.gain_angular * e[k, 3 + i]
         if bad < 0 and not math.isfinite(twist[0] + twist[1] + twist[2] + twist[3] + twist[4] + twist[5]):
             bad = k
+        turn_back(B, twist)
+        turn_back(B, e[k])
+        for i in range(6):
+            V[6 * k + i] = twist[i]
     return bad
 
 
@@ -241,19 +225,17 @@ def stopping_speed(distance: float, acceleration: float, dt: float) -> float:
 
 
 @jit
-def velocity_window(q: Floats, qdot: Floats, limits: Floats, dt: float, lo: Floats, hi: Floats) -> None:
+def velocity_window(q: Floats, qdot: Floats, limits: Records, dt: float, lo: Floats, hi: Floats) -> None:
     """Joint speeds that keep position, velocity and acceleration limits now and for ever after.   (theory 5.2)
 
     A joint inside may move as fast as it can still brake; the window is never empty. A joint outside must come back
     along the same braking curve. Where a limit could only be kept by breaking the acceleration limit, the latter
     wins.
-
-    Args:
-        limits: 4 x n: lower, upper, speed, acceleration.
     """
     for i in range(q.shape[0]):
-        speed, a = limits[2, i], limits[3, i]
-        above, below = limits[1, i] - q[i], q[i] - limits[0, i]
+        limit = limits[i]
+        speed, a = limit.speed, limit.acceleration
+        above, below = limit.upper - q[i], q[i] - limit.lower
         top = min(speed, stopping_speed(abs(above), a, dt)) if above != np.inf else speed
         bottom = min(speed, stopping_speed(abs(below), a, dt)) if below != np.inf else speed
         first, last = qdot[i] - a * dt, qdot[i] + a * dt
@@ -271,7 +253,7 @@ def box_problem(
     free: Any,
     q: Floats,
     qdot: Floats,
-    limits: Floats,
+    limits: Records,
     dt: float,
     lo: Floats,
     hi: Floats,
@@ -322,3 +304,49 @@ def conclude(
             residual[r] = V[r]
             for i in range(x.shape[0]):
                 residual[r] -= J[r, i] * x[i]
+
+
+@jit
+def descend(
+    J: Floats,
+    row_weights: Floats,
+    multipliers: Floats,
+    q: Floats,
+    limits: Records,
+    dt: float,
+    sweeps: int,
+    tolerance: float,
+    qdot: Floats,
+    residual: Floats,
+    limited: Any,
+) -> int:
+    """Reduce ``residual`` = V - J qdot in place; returns the number of rounds."""
+    m, n = J.shape
+    lo, hi, norms = np.empty(n), np.empty(n), np.zeros(n)
+    for i in range(n):
+        # A stop that was overrun only forbids going further out; the way back stays open.
+        hi[i] = min(limits[i].speed, max(0.0, (limits[i].upper - q[i]) / dt))
+        lo[i] = max(-limits[i].speed, min(0.0, (limits[i].lower - q[i]) / dt))
+        for r in range(m):
+            if row_weights[r] != 0.0:
+                norms[i] += (row_weights[r] * J[r, i]) ** 2
+    for sweep in range(sweeps):
+        largest = 0.0
+        for i in range(n):
+            if norms[i] < 1e-18 or multipliers[i] == 0.0:
+                continue
+            projection = 0.0
+            for r in range(m):
+                projection += row_weights[r] * row_weights[r] * J[r, i] * residual[r]
+            wanted = qdot[i] + multipliers[i] * projection / norms[i]
+            allowed = min(max(wanted, lo[i]), hi[i])
+            limited[i] = allowed != wanted
+            step = allowed - qdot[i]
+            qdot[i] = allowed
+            for r in range(m):
+                if row_weights[r] != 0.0:
+                    residual[r] -= J[r, i] * step
+            largest = max(largest, abs(step))
+        if largest < tolerance:
+            return sweep + 1
+    return sweeps

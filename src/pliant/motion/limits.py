@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pliant.arrays import Floats
+from pliant.arrays import Floats, Records
 from pliant.errors import OptionError, Problem
 from pliant.robot import Robot
 
 # URDFs know no accelerations. Where none are given, full speed is reached in this time [s].
 RAMP_TIME = 0.2
+
+
+LIMITS = np.dtype([("lower", "f8"), ("upper", "f8"), ("speed", "f8"), ("acceleration", "f8")])
+"""The limits of one joint for the kernels."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,12 @@ class JointLimits:
         a = np.where(np.isfinite(given), given, ramped)
         return cls(robot.lower, robot.upper, speed * robot.velocity_limits, a)
 
-    def packed(self) -> Floats:
-        """4 x n: lower, upper, speed, acceleration."""
-        return np.array([self.lower, self.upper, self.speed, self.acceleration])
+    def rows(self) -> Records:
+        """The numbers for the kernels: a row of `LIMITS` for every joint."""
+        rows = np.empty(len(self.lower), LIMITS)
+        for name in LIMITS.fields or ():
+            rows[name] = getattr(self, name)
+        return rows
 
     def window(self, q: Floats, qdot: Floats, dt: float) -> tuple[Floats, Floats]:
         """Slowest and fastest joint speeds for the next step of ``dt``, the present speed being ``qdot``.   (theory
@@ -68,5 +75,5 @@ class JointLimits:
         from pliant.motion.kernels import velocity_window
 
         lo, hi = np.empty_like(self.lower), np.empty_like(self.lower)
-        velocity_window(q, qdot, self.packed(), dt, lo, hi)
+        velocity_window(q, qdot, self.rows(), dt, lo, hi)
         return lo, hi

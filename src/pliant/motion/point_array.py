@@ -236,7 +236,7 @@ def _run(
         spent += time.process_time() - began
         linear, angular = servo.errors()
         largest = np.maximum(largest, (linear.max(), angular.max()))
-        now = servo.setpoints[:, 9:12].copy()
+        now = servo.setpoint_positions.copy()
         way += 0.0 if positions is None else float(np.linalg.norm(now - positions, axis=1).max())
         positions = now
         due = t - times[-1] >= every - 0.5 * dt if by == "time" else way >= every

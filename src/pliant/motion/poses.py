@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
 
 # A quaternion written with four digits is off by at most this.
@@ -48,11 +47,11 @@ def pose_numbers(T: pin.SE3) -> list[float]:
     return [*map(float, T.translation), float(w), float(x), float(y), float(z)]
 
 
-def check_pose(T: pin.SE3, *, where: str) -> Floats:
-    """The twelve numbers of a pose (rotation row by row, translation), refused if they are not one."""
-    numbers = np.empty(12)
-    numbers[:9], numbers[9:] = T.rotation.ravel(), T.translation
-    a, b, c, d, e, f, g, h, i, x, y, z = numbers.tolist()  # plain numbers: numpy would take ten times as long
+def check_pose(T: pin.SE3, *, where: str) -> None:
+    """Refuse a pose whose numbers are not finite, that is too far away or whose matrix is no rotation."""
+    # Plain numbers: numpy would take ten times as long.
+    (a, b, c), (d, e, f), (g, h, i) = T.rotation.tolist()
+    x, y, z = T.translation.tolist()
     if not math.isfinite(a + b + c + d + e + f + g + h + i + x + y + z):
         raise OptionError("pose", Problem(where, "a number is NaN or infinite", "finite numbers"))
     if max(abs(x), abs(y), abs(z)) > FARTHEST:
@@ -69,4 +68,3 @@ def check_pose(T: pin.SE3, *, where: str) -> Floats:
     )
     if max(map(abs, off)) > 1e-6:
         raise OptionError("pose", Problem(where, "the rotation matrix is not a rotation", "R^T R = 1, det R = 1"))
-    return numbers

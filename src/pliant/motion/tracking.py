@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pliant.arrays import Bools, Floats
 from pliant.collision import Clearance
 from pliant.errors import OptionError, Problem
-from pliant.motion.frame_task import FrameTask
+from pliant.motion.frame_task import FrameTask, rows_of_levels
 from pliant.motion.jacobian import StackedJacobian
 from pliant.motion.limits import JointLimits
 from pliant.motion.path import Hold, Path
@@ -86,34 +86,38 @@ class Servo:
             raise OptionError("servo", Problem("gains", f"{len(every)} given", f"one, or {len(pairs)}"))
         self.robot, self.dt = robot, dt
         self.jacobian = StackedJacobian(robot, [pairs[i][0] for i in order])
-        self.tasks = self.jacobian.arrays.tasks
+        self.tasks = self.jacobian.tasks
         self.solver: CoordinateSolver = make_solver(solver) if isinstance(solver, str) else solver
         self.clearance = clearance
         self._refuse_unkept()
         k, n = len(self.tasks), robot.dof
-        self._gains = np.array([[g.linear, g.angular, g.feed_forward] for g in (every[i].checked(dt) for i in order)])
+        rows = self.jacobian.rows
+        for row, i in zip(rows, order, strict=True):
+            K = every[i].checked(dt)
+            row["gain_linear"], row["gain_angular"], row["feed_forward"] = K.linear, K.angular, K.feed_forward
         self.problem = VelocityProblem(
             jacobian=np.zeros((6 * k, n)),
             wanted=np.zeros(6 * k),
-            row_weights=self.jacobian.arrays.row_weights,
+            row_weights=np.concatenate([task.row_weights() for task in self.tasks]),
             joint_weights=_joint_weights(joint_weights, n),
             free=_free_joints(robot, joints),
             q=np.zeros(n),
             qdot=np.zeros(n),
             limits=limits if limits is not None else JointLimits.of(robot),
             dt=dt,
-            levels=self.jacobian.arrays.levels,
+            levels=rows_of_levels(self.tasks),
         )
         self.error = np.zeros((k, 6))
         self.answer: VelocityAnswer | None = None
-        self.setpoints = np.zeros((k, 18))
+        self._rotations, self._twists = rows["wanted_rotation"], rows["wanted_twist"]
+        self.setpoint_positions = rows["wanted_translation"]
         self._moving: list[tuple[int, Path]] = []
         for row, i in enumerate(order):
             self._set_target(row, pairs[i][1])
         self._linearise: Any = kernels.linearise
 
     def _refuse_unkept(self) -> None:
-        if len(self.jacobian.arrays.levels) > 1 and not self.solver.keeps_priorities:
+        if len(rows_of_levels(self.tasks)) > 1 and not self.solver.keeps_priorities:
             what = f"'{self.solver.name}' cannot serve strict priorities"
             raise OptionError(
                 "servo", Problem("solver", what, "pinv, exclusion or qp; or weights instead of priorities")
@@ -139,10 +143,7 @@ class Servo:
 
     def _write(self, row: int, path: Path, t: float) -> None:
         T, twist = path.at(t)
-        setpoint = self.setpoints[row]
-        setpoint[:9] = T.rotation.ravel()
-        setpoint[9:12] = T.translation
-        setpoint[12:] = twist
+        self._rotations[row], self.setpoint_positions[row], self._twists[row] = T.rotation, T.translation, twist
 
     def reset(self, qdot: Floats | None = None) -> None:
         """Forget the speed of the last step (at rest), or say what it was."""
@@ -167,20 +168,17 @@ class Servo:
 
     def observe(self, q: Floats, t: float) -> None:
         """Jacobian, command and pose errors at ``q``, without moving."""
-        problem, a, stack = self.problem, self.jacobian.arrays, self.jacobian
+        problem, stack = self.problem, self.jacobian
         self.robot.update(q)
         problem.q = q
         for row, path in self._moving:
             self._write(row, path, t)
         bad = self._linearise(
             stack.joints,
-            stack.frames,
-            a.numbers,
-            a.placements,
-            a.support,
-            a.column,
-            self.setpoints,
-            self._gains,
+            stack.links,
+            stack.rows,
+            stack.support,
+            stack.column,
             problem.jacobian,
             problem.wanted,
             self.error,
@@ -197,7 +195,7 @@ class Servo:
         """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left
         out.
         """
-        counted = self.error * (self.jacobian.arrays.row_weights.reshape(-1, 6) != 0.0)
+        counted = self.error * (self.problem.row_weights.reshape(-1, 6) != 0.0)
         return np.linalg.norm(counted[:, :3], axis=1), np.linalg.norm(counted[:, 3:], axis=1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from pliant.arrays import Bools, Floats
+from pliant.arrays import Bools, Floats, Records
 from pliant.constants import GRAVITY
 from pliant.errors import OptionError, Problem, RobotError, unknown_name
 from pliant.robot.kinematic_tree import build_model
@@ -106,11 +106,16 @@ class Robot:
         except KeyError:
             raise OptionError(self.name, unknown_name("link", link, self.link_names)) from None
 
+    def carriers(self, link: str) -> Floats:
+        """1 for every moving joint (followers included, in the model's order) that carries ``link``, else 0."""
+        carriers = np.zeros(self.model.nv)
+        joint_id = self.model.frames[self.frame_id(link)].parentJoint
+        carriers[[i - 1 for i in self.model.supports[joint_id] if i > 0]] = 1.0
+        return carriers
+
     def joints_moving(self, link: str) -> Bools:
         """Which independent joints carry ``link``: a mask over ``q``."""
-        joint_id = self.model.frames[self.frame_id(link)].parentJoint
-        support = [i - 1 for i in self.model.supports[joint_id] if i > 0]
-        return np.asarray((self.fold[support] != 0.0).any(axis=0))
+        return np.asarray((self.fold[self.carriers(link) > 0.0] != 0.0).any(axis=0))
 
     # -- joint vectors -------------------------------------------------------------------------------------------
 
@@ -222,19 +227,25 @@ def _rebuild(urdf: Urdf, T_world_base: pin.SE3) -> Robot:
     return Robot(urdf, T_world_base=T_world_base)
 
 
-def live_link_poses(robot: Robot) -> Floats:
-    """Pinocchio's poses of all frames as one array that changes with ``robot.update``: frames x 12.
+LINK_POSE = np.dtype([("columns", "f8", (3, 3)), ("translation", "f8", (3,))])
+"""A pose as Pinocchio stores it: the rotation column by column."""
 
-    Each row is a rotation column by column, then a translation. Asking Pinocchio for one pose from Python takes as
-    long as the whole forward kinematics; reading its memory takes nothing. The layout is checked here, not assumed.
+
+def live_link_poses(robot: Robot) -> Records:
+    """Pinocchio's poses of all frames as one array that changes with ``robot.update``: rows of `LINK_POSE`.
+
+    Asking Pinocchio for one pose from Python takes as long as the whole forward kinematics; reading its memory takes
+    nothing. The layout is checked here, not assumed.
     """
     poses = robot.data.oMf
     count = len(poses)
-    address = [poses[i].rotation.__array_interface__["data"][0] for i in range(count)]
-    memory = (ctypes.c_double * (12 * count)).from_address(address[0])
-    view = np.ctypeslib.as_array(memory).reshape(count, 12)
+    memory = (ctypes.c_double * (12 * count)).from_address(poses[0].rotation.__array_interface__["data"][0])
+    links = np.ctypeslib.as_array(memory).view(LINK_POSE)
     robot.update(np.linspace(0.1, 0.9, robot.dof))
-    expected = [np.concatenate([pose.rotation.ravel(order="F"), pose.translation]) for pose in poses]
-    if not np.array_equal(view, np.array(expected)):
+    same = (
+        np.array_equal(link["columns"], T.rotation.T) and np.array_equal(link["translation"], T.translation)
+        for link, T in zip(links, poses, strict=True)
+    )
+    if not all(same):
         raise RuntimeError("pinocchio stores poses in a layout that pliant does not know; pin 4.1 is known to work")
-    return view
+    return links

@@ -2,8 +2,7 @@
 
 from pliant.errors import OptionError, unknown_name
 from pliant.motion.solvers.descent import DescentSolver
-from pliant.motion.solvers.exclusion import ExclusionSolver
-from pliant.motion.solvers.pinv import PinvSolver
+from pliant.motion.solvers.pinv import ExclusionSolver, PinvSolver
 from pliant.motion.solvers.problem import CoordinateSolver
 from pliant.motion.solvers.qp import QpSolver
 

@@ -36,7 +36,7 @@ class DescentSolver:
         if self.sweeps < 1 or not self.tolerance > 0.0:
             what = f"sweeps {self.sweeps}, tolerance {self.tolerance}"
             raise OptionError("descent", Problem("", what, "at least one sweep, tolerance above zero"))
-        from pliant.motion.solvers.descent_kernel import descend
+        from pliant.motion.kernels import descend
 
         object.__setattr__(self, "_kernel", descend)
 
@@ -49,7 +49,7 @@ class DescentSolver:
             problem.row_weights,
             multipliers,
             problem.q,
-            problem.limits_packed,
+            problem.limit_rows,
             problem.dt,
             self.sweeps,
             self.tolerance,

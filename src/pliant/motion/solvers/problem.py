@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pliant.arrays import Bools, Floats
+from pliant.arrays import Bools, Floats, Records
 from pliant.motion.limits import JointLimits
 
 
@@ -39,10 +39,10 @@ class VelocityProblem:
     dt: float
     levels: tuple[slice, ...] = ()
     barrier: tuple[Floats, Floats] | None = None
-    limits_packed: Floats = field(init=False, repr=False)
+    limit_rows: Records = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.limits_packed = self.limits.packed()
+        self.limit_rows = self.limits.rows()
 
     @classmethod
     def of(
@@ -92,6 +92,20 @@ class VelocityAnswer(NamedTuple):
     qdot: Floats
     residual: Floats
     limited: Bools
+
+
+class BoxProblem(NamedTuple):
+    """The quadratic program of one step: min x H x / 2 + f x within lo <= x <= hi."""
+
+    lo: Floats
+    hi: Floats
+    H: Floats
+    f: Floats
+
+    @classmethod
+    def empty(cls, n: int) -> BoxProblem:
+        """Memory for n joints."""
+        return cls(np.empty(n), np.empty(n), np.empty((n, n)), np.empty(n))
 
 
 class CoordinateSolver(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
-from pliant.motion.solvers.problem import VelocityAnswer, VelocityProblem
+from pliant.motion.solvers.problem import BoxProblem, VelocityAnswer, VelocityProblem
 
 SOFT = 8  # DAQP's mark of a constraint that may be broken where it must be
 
@@ -48,7 +48,7 @@ class QpSolver:
         n = len(problem.q)
         if n != self._size:
             self._allocate(n)
-        J, V, w, lo, hi = problem.jacobian, problem.wanted, problem.row_weights, self._lo, self._hi
+        J, V, w, box = problem.jacobian, problem.wanted, problem.row_weights, self._box
         levels = problem.levels
         first = slice(None) if len(levels) < 2 else levels[0]
         self._box_problem(
@@ -60,41 +60,38 @@ class QpSolver:
             problem.free,
             problem.q,
             problem.qdot,
-            problem.limits_packed,
+            problem.limit_rows,
             problem.dt,
-            lo,
-            hi,
-            self._H,
-            self._f,
+            *box,
         )
         if problem.barrier is None:
-            x = self._solve(self._H, self._f, self._no_rows, hi, lo, self._sense)[0]
+            x = self._solve(box.H, box.f, self._no_rows, box.hi, box.lo, self._sense)[0]
         else:
-            x = self._with_rows(self._H, self._f, lo, hi, *problem.barrier)
+            x = self._with_rows(box, *problem.barrier)
         if len(levels) > 1:
-            x = self._later_levels(problem, x, lo, hi)
+            x = self._later_levels(problem, x, box)
         residual, limited = np.empty(len(V)), np.empty(n, dtype=np.bool_)
-        self._conclude(x, lo, hi, J, V, w, residual, limited)
+        self._conclude(x, box.lo, box.hi, J, V, w, residual, limited)
         return VelocityAnswer(x, residual, limited)
 
     def _allocate(self, n: int) -> None:
         self._size = n
-        self._lo, self._hi, self._f = np.empty(n), np.empty(n), np.empty(n)
-        self._H = np.empty((n, n))
+        self._box = BoxProblem.empty(n)
         self._no_rows = np.zeros((0, n))
         self._sense = np.zeros(n, dtype=np.int32)
 
-    def _with_rows(self, H: Floats, f: Floats, lo: Floats, hi: Floats, A: Floats, b: Floats) -> Floats:
-        """As above, with A x >= b; softened if the windows leave no such x."""
-        upper, lower = np.concatenate([hi, np.full(len(b), 1e30)]), np.concatenate([lo, b])
+    def _with_rows(self, box: BoxProblem, A: Floats, b: Floats) -> Floats:
+        """The box problem with A x >= b; softened if the windows leave no such x."""
+        upper, lower = np.concatenate([box.hi, np.full(len(b), 1e30)]), np.concatenate([box.lo, b])
         sense = np.zeros(len(upper), dtype=np.int32)
-        x, _, exitflag, _ = self._solve(H, f, np.ascontiguousarray(A), upper, lower, sense)
+        A = np.ascontiguousarray(A)
+        x, _, exitflag, _ = self._solve(box.H, box.f, A, upper, lower, sense)
         if exitflag < 0:
-            sense[len(hi) :] = SOFT
-            x = self._solve(H, f, np.ascontiguousarray(A), upper, lower, sense)[0]
+            sense[len(box.hi) :] = SOFT
+            x = self._solve(box.H, box.f, A, upper, lower, sense)[0]
         return np.asarray(x)
 
-    def _later_levels(self, problem: VelocityProblem, x: Floats, lo: Floats, hi: Floats) -> Floats:
+    def _later_levels(self, problem: VelocityProblem, x: Floats, box: BoxProblem) -> Floats:
         """x + N z for each later level, N spanning what all earlier rows do not see."""
         damping = self.damping**2 * problem.joint_weights
         columns = np.flatnonzero(problem.free)
@@ -109,7 +106,7 @@ class QpSolver:
             V = w * problem.wanted[rows] - J @ x
             JN = J @ N
             H = JN.T @ JN + N.T @ (damping[:, None] * N)
-            A, lower, upper = N, lo - x, hi - x
+            A, lower, upper = N, box.lo - x, box.hi - x
             if problem.barrier is not None:
                 A_keep, b = problem.barrier
                 A = np.vstack([N, A_keep @ N])
