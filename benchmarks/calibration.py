@@ -50,7 +50,7 @@ def measure(things: list[str], wrong: tuple[tuple[float, float], ...], seeds: li
                 began = time.process_time()
                 truth = Disturbance(young=1.0 / young, friction=1.0 / friction)
                 settings = calibration_settings(task, truth, sensors=SensorSettings(seed=seed))
-                done = calibrate_in_lab(task, grasp, truth=truth, settings=settings, thing=model)
+                done = calibrate_in_lab(task, grasp, truth=truth, settings=settings, prepared=model)
                 row = {"thing": thing, "young": young, "friction": friction, "seed": seed, "reason": done.reason}
                 row["cpu_s"] = time.process_time() - began
                 head, found = f"{thing:8} {young:8.2f} {friction:8.2f} {seed:5d}", done.found

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from record import about, write
 
-from pliant.control import ControlOptions
+from pliant.control import ControlOptions, RunOutcome
 from pliant.files import load_plan
-from pliant.lab import LabOptions, SeriesResult, TrialOutcome, TrialSettings, run_series
+from pliant.lab import LabOptions, SeriesResult, TrialSettings, run_series
 
 WAYS = {
     "loop on": ControlOptions(),
@@ -84,7 +84,7 @@ def main() -> None:
                 f"{result.max_force:.1f} | {plan.best.largest_force:.2f} | {result.limit:.0f} |",
                 flush=True,
             )
-            for reason in sorted({e.reason for e in result.entries if e.outcome is not TrialOutcome.HELD}):
+            for reason in sorted({e.reason for e in result.entries if e.outcome is not RunOutcome.HELD}):
                 print(f"    {reason}", file=sys.stderr, flush=True)
             series = {n: entry(r) for n, r in rows}
             write(options.out, {**about("mujoco"), "count": options.count, "seed": options.seed, "series": series})

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from record import about, write
 
-from pliant.control import ControlOptions
+from pliant.control import ControlOptions, RunOutcome
 from pliant.files import load_plan
-from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialOutcome, TrialSettings, run_trial
+from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.planner.context import PlanningContext
 from pliant.planner.depth_search import Failure
@@ -79,7 +79,7 @@ def main() -> None:
                 start = time.process_time()
                 runs = [run_trial(plan.task, grasp, settings=how, disturbance=world) for how in (JOINTS, FORCES)]
                 lab = (time.process_time() - start) / len(runs)
-                joints, forces = (run.outcome is TrialOutcome.HELD for run in runs)
+                joints, forces = (run.outcome is RunOutcome.HELD for run in runs)
                 rows.append({"task": plan.task.name, "grasp": k, "friction": factor, "planner": ours, "joints": joints,
                              "forces": forces, "reasons": [run.reason for run in runs], "planner_s": seconds,
                              "lab_s": lab})  # fmt: skip

@@ -150,7 +150,7 @@ def loosened(ball: MadeTask, slips_at: float) -> tuple[SpringHand, TrialSqueeze]
     """The trial squeeze of a ball in the air that falls below a mean force, or never."""
     hand = SpringHand(ball.grasp, ball.task.assembly, noise=0.3, slips_at=slips_at)
     squeeze = TrialSqueeze(ball.grasp, ball.task.assembly, start=RunPhase.CLOSE)
-    log = execute(hand, squeeze)
+    log = execute(hand, squeeze.controller)
     assert log.end is RunPhase.DONE, log.reason
     return hand, squeeze
 
@@ -187,7 +187,7 @@ def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: Made
     squeeze = TrialSqueeze(
         ball.grasp, ball.task.assembly, start=RunPhase.CLOSE, levels=(1.0, 2.0, 3.0, 4.0), slip=False
     )
-    log = execute(hand, squeeze)
+    log = execute(hand, squeeze.controller)
     assert log.end is RunPhase.DONE, log.reason
     points = squeeze.samples.points
     np.testing.assert_allclose([point.forces.mean() for point in points], [1.0, 2.0, 3.0, 4.0], rtol=0.15)

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from made_plans import made
 from pliant.cli import run_command as run_command_line
+from pliant.errors import OptionError
 from pliant.files import load_run, read_task, save_calibration, save_plan
+from pliant.lab import Disturbance, TrialSettings
 from pliant.planner import Plan, PlanStatus
 
 
@@ -32,10 +35,16 @@ def call(*arguments: object) -> int:
         (["--grasp", "3"], "no grasp 3"),
         (["--perturb", "colour=2"], "no setting 'colour'"),
         (["--perturb", "young=soft"], "'soft'"),
-        (["--perturb", "mass=-1"], "a factor above 0"),
+        (["--perturb", "mass=-1"], "--perturb: mass: -1; a half width, 0 or more, below 1"),
+        (["--perturb", "young=1.5", "--series", "2"], "young: 1.5; a half width, 0 or more, below 1"),
         (["--perturb", "young=0.8/0.9"], "young: '0.8/0.9'; a finite number"),
-        (["--perturb", "pose=1e-3/1e-3/1e-3"], "or two with a slash between"),
-        (["--perturb", "pose=1e-3/2e-3", "--series", "2"], "pose: '1e-3/2e-3'; a finite number"),
+        (["--perturb", "pose=1e-3/2e-3"], "pose: '1e-3/2e-3'; a finite number"),
+        (["--perturb", "turn=4"], "closest: turn_deg"),
+        (["--perturb", "pose=1e-3,position=1e-3"], "one of the two"),
+        (["--perturb", "pose=1e-3", "--world", "turn=4"], "--world: is one chosen world"),
+        (["--world", "turn=4", "--series", "2"], "--world: is one chosen world"),
+        (["--world", "mass=-1"], "a factor above 0"),
+        (["--world", "shift=1e-3/1e-3/1e-3"], "or two with a slash between"),
         (["--series", "2", "--out", "all.run"], "--out: is of a single run"),
         (["--series", "2", "--plots", "plots"], "--plots: is of a single run"),
         (["--sensor", "dropout=2"], "a probability"),
@@ -78,7 +87,7 @@ def test_one_run_answers_with_the_keys_of_the_contract_and_writes_its_files(
 ) -> None:
     out, plots = tmp_path / "ball.run", tmp_path / "plots"
     code = call(
-        "run", plan_file, "--from-pregrasp", "--perturb", "pose=0.002/0.001,friction=0.95", "--sensor", "noise=4",
+        "run", plan_file, "--from-pregrasp", "--world", "shift=0.002/0.001,friction=0.95", "--sensor", "noise=4",
         "--out", out, "--plots", plots, "--json",
     )  # fmt: skip
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -90,6 +99,49 @@ def test_one_run_answers_with_the_keys_of_the_contract_and_writes_its_files(
     log = load_run(out)
     assert log.facts["trial"]["outcome"] == "held"
     assert {"forces.svg", "joints.svg", "torques.svg"} <= {path.name for path in plots.iterdir()}
+
+
+def asked_world(
+    monkeypatch: pytest.MonkeyPatch, plan_file: Path, *options: object
+) -> tuple[Disturbance, TrialSettings]:
+    """World and settings with which the first trial would begin."""
+    asked: list[tuple[Disturbance, TrialSettings]] = []
+
+    def refuse(*_: object, settings: TrialSettings, disturbance: Disturbance, **__: object) -> None:
+        asked.append((disturbance, settings))
+        raise OptionError("trial", "is not run")
+
+    monkeypatch.setattr("pliant.lab.run_trial", refuse)
+    monkeypatch.setattr("pliant.lab.series.run_trial", refuse)
+    assert call("run", plan_file, *options) == 2
+    assert len(asked) == 1
+    return asked[0]
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_one_run_with_half_widths_is_in_the_world_of_number_0_of_a_series(
+    plan_file: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    half_widths = "position=0.003,turn_deg=4,young=0.2,friction=0.15,mass=0.05"
+    world, settings = asked_world(monkeypatch, plan_file, "--perturb", half_widths, "--seed", seed)
+    options = ("--perturb", half_widths, "--seed", seed, "--series", 3)
+    assert (world, settings) == asked_world(monkeypatch, plan_file, *options)
+    assert 0.0 < abs(world.shift[0]) <= 0.003 and 0.0 < abs(world.shift[1]) <= 0.003
+    assert 0.0 < abs(world.turn) <= np.radians(4.0)
+    assert 0.0 < abs(world.young - 1.0) <= 0.2
+    assert 0.0 < abs(world.friction - 1.0) <= 0.15
+    assert 0.0 < abs(world.mass - 1.0) <= 0.05
+    assert world != asked_world(monkeypatch, plan_file, "--perturb", half_widths, "--seed", seed + 1)[0]
+
+
+def test_a_chosen_world_is_taken_as_it_is_and_no_world_is_the_plans(
+    plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = "shift=0.003/-0.002,turn=4,young=0.8,friction=0.9,mass=1.05"
+    world = asked_world(monkeypatch, plan_file, "--world", chosen)[0]
+    assert world == Disturbance((0.003, -0.002), np.radians(4.0), young=0.8, friction=0.9, mass=1.05)
+    assert asked_world(monkeypatch, plan_file, "--world", "shift=0.001")[0] == Disturbance((0.001, 0.0))
+    assert asked_world(monkeypatch, plan_file)[0] == Disturbance()
 
 
 TASK = """

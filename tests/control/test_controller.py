@@ -125,7 +125,7 @@ def with_fault(
         if own.phase is when:
             faulty.arm()
 
-    log = execute(faulty, own, after_step=watch)
+    log = execute(faulty, own, observe=watch)
     assert faulty.armed_at is not None
     return log, hand, faulty
 
@@ -183,11 +183,11 @@ def test_a_force_over_its_limit_is_eased_within_the_reaction_time(thing_of: dict
     began: list[float] = []
 
     def swell(sample: object, command: object) -> None:
-        if own.phase is RunPhase.HOLD and hand.time > 0.5 and not began and own._elapsed(hand.time) > 0.2:
+        if own.phase is RunPhase.HOLD and hand.time > 0.5 and not began and own.elapsed(hand.time) > 0.2:
             hand.gaps -= 0.0075  # the thing swells in the hand
             began.append(hand.time)
 
-    log = execute(hand, own, after_step=swell)
+    log = execute(hand, own, observe=swell)
     assert began
     assert log.end is RunPhase.EASED
     assert log.reason.startswith("force over limit")
@@ -206,7 +206,7 @@ def test_a_dropped_object_stops_the_arm(thing_of: dict[str, MadeTask]) -> None:
     def drop(sample: object, command: object) -> None:
         hand.gone = hand.gone or own.phase is RunPhase.LIFT
 
-    log = execute(hand, own, after_step=drop)
+    log = execute(hand, own, observe=drop)
     assert log.end is RunPhase.STOPPED
     assert log.reason.startswith("contact lost")
 

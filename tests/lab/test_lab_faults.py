@@ -8,8 +8,8 @@ import pytest
 
 from faults import FaultyDriver, Injection, kick
 from made_plans import MadeTask, made
-from pliant.control import ControlOptions, Driver, RunPhase, WatchLimits
-from pliant.lab import Disturbance, LabDriver, LabOptions, TrialOutcome, TrialResult, TrialSettings, run_trial
+from pliant.control import ControlOptions, Driver, RunOutcome, RunPhase, WatchLimits
+from pliant.lab import Disturbance, LabDriver, LabOptions, TrialResult, TrialSettings, run_trial
 from pliant.planner import Goal
 
 LIMITS = WatchLimits()
@@ -85,7 +85,7 @@ def test_in_the_lab_a_spoiled_sensor_stops_the_hand_in_time_with_its_reason(
     result, began = spoiled(ball, injection, RunPhase.HOLD)
     stated = STATED[injection]
     assert result.log.end is RunPhase.STOPPED, result.log.end
-    assert result.outcome is TrialOutcome.ABORTED  # not dropped
+    assert result.outcome is RunOutcome.ABORTED  # not dropped
     assert result.reason.startswith(stated.reason), result.reason
     assert 0.0 <= abort_time(result) - began <= stated.within + 1e-9
     never_too_strong(result, ball)
@@ -105,7 +105,7 @@ def test_in_the_lab_a_finger_that_stops_following_opens_the_hand_in_time(ball: M
 
 def held_or_safe(result: TrialResult, since: float) -> None:
     """Held to the end is as good as an end in safety. A fall must be told: contact lost, in the stated time."""
-    if result.outcome is TrialOutcome.HELD:
+    if result.outcome is RunOutcome.HELD:
         assert result.log.end is RunPhase.DONE
         assert result.slip < 0.02  # it has moved in the hand, but no farther than a pad is wide
         return
@@ -119,7 +119,7 @@ def test_in_the_lab_three_times_the_weight_is_held_harder_or_let_go_with_a_reaso
     result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=Disturbance(mass=3.0))
     log = result.log
     lifted = log["time"][log.during(RunPhase.LIFT)]
-    if result.outcome is TrialOutcome.HELD:
+    if result.outcome is RunOutcome.HELD:
         assert any(event.kind == "slip" for event in log.events)  # noticed, and answered with more force
         assert result.slip < 0.02
     else:

@@ -7,7 +7,7 @@ import pytest
 
 from made_plans import make_body
 from pliant.errors import OptionError
-from pliant.lab import Disturbance, DisturbanceRange, disturbed_body, draw_disturbances, wilson
+from pliant.lab import Disturbance, DisturbanceRange, disturbed_body, draw_disturbance, wilson
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 10), (10, 10), (90, 100)])
@@ -30,11 +30,12 @@ def test_the_interval_covers_the_true_rate_as_often_as_it_says() -> None:
         assert 0.92 < hits / 2000 < 0.985
 
 
-def test_world_number_i_does_not_depend_on_how_many_there_are() -> None:
+def test_worlds_differ_by_number_and_seed_and_stay_within_their_half_widths() -> None:
     ranges = DisturbanceRange()
-    many, few = draw_disturbances(ranges, 50, seed=4), draw_disturbances(ranges, 5, seed=4)
-    assert many[:5] == few
-    assert many != draw_disturbances(ranges, 50, seed=5)
+    many = [draw_disturbance(ranges, number, seed=4) for number in range(50)]
+    assert many[3] == draw_disturbance(ranges, 3, seed=4)
+    assert len(set(many)) == 50
+    assert many[3] != draw_disturbance(ranges, 3, seed=5)
     shifts = np.array([d.shift for d in many])
     assert np.abs(shifts).max() <= 0.005
     assert np.abs(shifts).max() > 0.004

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from made_plans import MadeTask, made
-from pliant.control import ControlOptions, RunPhase
+from pliant.control import ControlOptions, RunOutcome, RunPhase
 from pliant.files import load_run, save_run
-from pliant.lab import Disturbance, LabOptions, TrialOutcome, TrialSettings, run_trial
+from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
 from pliant.viewer import run_figures, write_run_plots
 
 SETTINGS = TrialSettings(
@@ -30,7 +30,7 @@ def ball() -> MadeTask:
 def test_a_ball_that_differs_from_the_plan_in_everything_is_held(ball: MadeTask, tmp_path: Path) -> None:
     differs = Disturbance((0.003, -0.002), 0.05, young=0.8, friction=0.85, mass=1.08)
     result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=differs)
-    assert result.outcome is TrialOutcome.HELD, result.reason
+    assert result.outcome is RunOutcome.HELD, result.reason
     assert result.log.end is RunPhase.DONE
     assert result.slip < 0.006
     assert result.object_error[0] < 0.012
@@ -53,10 +53,10 @@ def test_a_ball_that_differs_from_the_plan_in_everything_is_held(ball: MadeTask,
 @pytest.mark.slow
 def test_three_times_the_weight_ends_safely_with_a_reason(ball: MadeTask) -> None:
     result = run_trial(ball.task, ball.grasp, settings=SETTINGS, disturbance=Disturbance(mass=3.0, friction=0.8))
-    if result.outcome is TrialOutcome.HELD:  # gripped harder as it slipped: also a good end, and told
+    if result.outcome is RunOutcome.HELD:  # gripped harder as it slipped: also a good end, and told
         assert any(event.kind == "slip" for event in result.log.events)
     else:
-        assert result.outcome in (TrialOutcome.DROPPED, TrialOutcome.ABORTED)
+        assert result.outcome in (RunOutcome.DROPPED, RunOutcome.ABORTED)
         assert result.reason
-        assert result.log.end.safe or result.outcome is TrialOutcome.DROPPED
+        assert result.log.end.safe or result.outcome is RunOutcome.DROPPED
     assert result.max_force < ball.task.body.limits.largest_force

@@ -26,10 +26,10 @@ def looked(world_moves: np.ndarray, forces: tuple[float, float] = (1.0, 1.0)) ->
     moment = PlannedForces(np.zeros(1), np.zeros((2, 3)), np.zeros((2, 3)), axes, LOAD, np.zeros(3), np.zeros(3))
     now = ContactKinematics(np.zeros((2, 3)), LINKS @ axes, np.zeros((2, 3, 1)))
     sense = SlipSense(np.array([True, True]), touch=0.1)
-    assert sense.look(estimate(np.zeros((2, 3))), moment, now.axes) is None, (
+    assert sense.update(estimate(np.zeros((2, 3))), moment, now.axes) is None, (
         "the first frame is where the grasp was made"
     )
-    return sense.look(estimate(np.einsum("nji,nj->ni", LINKS, world_moves), forces), moment, now.axes)
+    return sense.update(estimate(np.einsum("nji,nj->ni", LINKS, world_moves), forces), moment, now.axes)
 
 
 def test_an_object_that_slides_down_moves_all_contacts_along_the_load() -> None:

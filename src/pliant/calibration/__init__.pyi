@@ -6,5 +6,4 @@ from pliant.calibration.fit import fit_squeeze as fit_squeeze
 from pliant.calibration.fit import friction_at_slip as friction_at_slip
 from pliant.calibration.run import CalibrationRun as CalibrationRun
 from pliant.calibration.run import calibrate_on_driver as calibrate_on_driver
-from pliant.calibration.run import fit_run as fit_run
 from pliant.calibration.squeeze import TrialSqueeze as TrialSqueeze

@@ -1,4 +1,4 @@
-"""A trial squeeze from beginning to end: on somebody's own driver, and the fit of what it brought in.   (theory 9)"""
+"""A trial squeeze from beginning to end, on any driver, and the fit of what it brought in.   (theory 9)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pliant.calibration.fit import Calibration, SqueezeSamples, fit_squeeze
 from pliant.calibration.squeeze import TrialSqueeze
 from pliant.contact import PreparedObject
-from pliant.control import ControlOptions, Driver, RunLog, RunPhase, attend
+from pliant.control import ControlOptions, Driver, RunLog, RunPhase, drive
 from pliant.errors import OptionError
 from pliant.planner import PlannedGrasp, Task
 from pliant.tactile import TactileProcessor
@@ -32,22 +32,28 @@ def calibrate_on_driver(
     options: ControlOptions | None = None,
     processor: TactileProcessor | None = None,
     from_pregrasp: bool = False,
+    levels: tuple[float, ...] | None = None,
     slip: bool = True,
     patience: float = 5.0,
+    rigid_pads: bool = False,
+    raises: bool = False,
 ) -> CalibrationRun:
-    """Squeeze, lift a little and let slip on a driver, and fit what was felt.
+    """Squeeze, lift a little and let slip on a driver, and fit what was measured.
 
     Nothing is commanded unless the robot stands where the plan begins. A driver that raises is told to stop, and so is
-    one that is interrupted from the keyboard; what was felt up to there is not fitted. The driver is not closed.
+    one that is interrupted from the keyboard; what was measured up to there is not fitted. The driver is not closed.
 
     Args:
         task, grasp: with the start values of E and friction.
-        thing: the object's contact model with these values.
+        prepared: the object's contact model with these values.
         options: limits, times, gains; the hand is opened at the end whatever they say.
         processor: calibration of the pads; standard pads if left out.
         from_pregrasp: the open hand stands at the object already; the approach is left out.
+        levels: of the trial squeeze.
         slip: whether to lift and let slip; otherwise friction stays unknown.
         patience: how long the first joint reading may take [s].
+        rigid_pads: the hand has none of the soft covers of its description.
+        raises: pass on what a driver raises, after it was stopped: for a driver of our own, the lab.
     """
     squeeze = TrialSqueeze(
         grasp,
@@ -55,30 +61,18 @@ def calibrate_on_driver(
         processor=processor,
         options=replace(options or ControlOptions(), release=True),
         start=RunPhase.CLOSE if from_pregrasp else RunPhase.APPROACH,
+        levels=levels,
         slip=slip,
     )
-    q_start = grasp.q_pregrasp if from_pregrasp else grasp.trajectory.q[0]
-    failure = attend(driver, squeeze, q_start, patience)
+    failure = drive(driver, squeeze.controller, patience=patience, raises=raises)
+    log, samples = squeeze.controller.log, squeeze.samples
     if failure:
-        return CalibrationRun(None, failure, squeeze.log, squeeze.samples)
-    return fit_run(squeeze, squeeze.log, task, grasp, prepared)
-
-
-def fit_run(
-    squeeze: TrialSqueeze,
-    log: RunLog,
-    task: Task,
-    grasp: PlannedGrasp,
-    prepared: PreparedObject,
-    *,
-    rigid_pads: bool = False,
-) -> CalibrationRun:
-    """What a finished squeeze says; ``rigid_pads``: the hand has none of the soft covers of its description."""
+        return CalibrationRun(None, failure, log, samples)
     contact = grasp.grasp.contacts[0]
     stiffness = contact.stiffness[2, 2] if contact.stiffness.ndim == 2 else contact.stiffness[2]
     try:
         found = fit_squeeze(
-            squeeze.samples,
+            samples,
             task.assembly,
             task.body,
             task.T_world_object,
@@ -88,5 +82,5 @@ def fit_run(
             rigid_pads=rigid_pads,
         )
     except OptionError as bad:
-        return CalibrationRun(None, log.reason or str(bad), log, squeeze.samples)
-    return CalibrationRun(found, log.reason, log, squeeze.samples)
+        return CalibrationRun(None, log.reason or str(bad), log, samples)
+    return CalibrationRun(found, log.reason, log, samples)

@@ -1,4 +1,4 @@
-"""`pliant calibrate`: a trial squeeze tells what the object is really like."""
+"""`pliant calibrate`: a trial squeeze measures what the object is really like."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from pliant.calibration import CalibrationRun
     from pliant.planner import PlannedGrasp, Task
-
-TRUTH = ("young", "friction", "mass")
 
 
 def calibrate(
@@ -25,7 +23,7 @@ def calibrate(
         typer.Option(help="How the lab's object differs from the task, as factors: young=2,friction=0.6,mass=1."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to keep it; beside the task file if left out.")] = None,
-    no_save: Annotated[bool, typer.Option("--no-save", help="Only tell, keep nothing.")] = False,
+    no_save: Annotated[bool, typer.Option("--no-save", help="Only print, keep nothing.")] = False,
     no_slip: Annotated[bool, typer.Option("--no-slip", help="Do not lift and let slip: no friction.")] = False,
     driver: Annotated[str, typer.Option(help="Who squeezes: lab, or MODULE:FACTORY of your own.")] = "lab",
     speed: Annotated[float, typer.Option(help="Part of the planned speed, on a driver.", min=0.01, max=1.0)] = 1.0,
@@ -49,7 +47,7 @@ def calibrate(
         pliant calibrate sponge.yaml --plan sponge.plan --driver my_hand:connect --speed 0.2
     """
     from pliant.cli.answers import EXIT_NO, emit
-    from pliant.cli.run import numbers_by_name
+    from pliant.cli.run import RELATIVE, factors, numbers_by_name
     from pliant.cli.run_driver import known_driver, load_factory
     from pliant.documents import make_room
     from pliant.errors import OptionError, Problem
@@ -62,13 +60,7 @@ def calibrate(
         if truth is not None:
             raise OptionError("--driver", Problem("--truth", "is of the lab alone", "leave it out"))
         load_factory(driver)  # before the search: that takes long
-    given = numbers_by_name(truth, TRUTH, "--truth")
-    factors = [given.get(name, [1.0])[0] for name in TRUTH]
-    wrong = [
-        Problem(n, f"{value:g}", "a factor above 0") for n, value in zip(TRUTH, factors, strict=True) if value <= 0
-    ]
-    if wrong:
-        raise OptionError("--truth", wrong)
+    real = factors(numbers_by_name(truth, RELATIVE, "--truth"), "--truth")
     file = find_task(task)
     if out is None and task in shipped_tasks():
         out = Path(f"{task}.calibration.yaml")
@@ -88,14 +80,9 @@ def calibrate(
     if driver != "lab":
         done = _on_driver(driver, world, chosen, speed=speed, from_pregrasp=from_pregrasp, slip=not no_slip)
     else:
-        real = Disturbance(young=factors[0], friction=factors[1], mass=factors[2])
-        done = calibrate_in_lab(
-            world,
-            chosen,
-            truth=real,
-            settings=calibration_settings(world, real, sensors=SensorSettings(seed=seed)),
-            slip=not no_slip,
-        )
+        differs = Disturbance((0.0, 0.0), **real)
+        settings = calibration_settings(world, differs, sensors=SensorSettings(seed=seed))
+        done = calibrate_in_lab(world, chosen, truth=differs, settings=settings, slip=not no_slip)
     files: list[Path] = []
     material = world.body.material
     if done.found is not None and not no_save:
@@ -129,14 +116,14 @@ def _on_driver(
     name: str, task: Task, grasp: PlannedGrasp, *, speed: float, from_pregrasp: bool, slip: bool
 ) -> CalibrationRun:
     from pliant.calibration import calibrate_on_driver
-    from pliant.cli.run_driver import opened_driver
+    from pliant.cli.run_driver import connected_driver
     from pliant.control import ControlOptions
     from pliant.planner import prepare_object
     from pliant.tactile import TactileProcessor
 
     assert task.assembly.hand is not None
     prepared = prepare_object(task.body)  # before the robot is spoken to: it may take some seconds
-    with opened_driver(name, task.assembly, ControlOptions(speed=speed)) as (driver, control, sensor):
+    with connected_driver(name, task.assembly, ControlOptions(speed=speed)) as (driver, control, sensor):
         processor = TactileProcessor.for_hand(task.assembly.hand, sensor=sensor)
         return calibrate_on_driver(
             driver, task, grasp, prepared, options=control, processor=processor, from_pregrasp=from_pregrasp, slip=slip

@@ -75,7 +75,7 @@ def _run(found: Any, path: Path) -> tuple[bool, dict[str, Any], Path]:
 
     settings = TrialSettings()
     result = run_trial(found.task, found.best, settings=settings)
-    answer = run_answer(result, settings, found.best)
+    answer = run_answer(result, settings.control, found.best)
     facts = {**result.log.facts, "trial": {key: value for key, value in answer.items() if key != "events"}}
     return result.held, answer, save_run(replace(result.log, facts=facts), path)
 

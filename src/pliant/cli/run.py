@@ -1,19 +1,31 @@
-"""`pliant run`: carry out a plan with tactile control."""
+"""`pliant run`: carry out a plan with tactile control, in the lab or on a driver of one's own."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import RunPhase
-    from pliant.lab import LabDriver, SeriesResult, TrialResult, TrialSettings
+    from pliant.control import ControlOptions, RunPhase, RunResult
+    from pliant.lab import Disturbance, DisturbanceRange, LabDriver, SensorSettings, SeriesResult, TrialSettings
     from pliant.planner import PlannedGrasp, Task
+    from pliant.tactile import PadSensor
 
-PERTURB = ("pose", "turn", "young", "friction", "mass")
+RELATIVE = ("young", "friction", "mass")
+PERTURB = ("pose", "position", "turn_deg", *RELATIVE)
+WORLD = ("shift", "turn", *RELATIVE)
 SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
+
+
+class Carried(NamedTuple):
+    """A run and what it was made with: options and pads are a driver's own where it has any."""
+
+    result: RunResult
+    control: ControlOptions
+    pad: PadSensor
+    pictures: list[Path]
 
 
 def run(
@@ -23,9 +35,13 @@ def run(
     perturb: Annotated[
         str | None,
         typer.Option(
-            help="How the world differs from the plan. One run: pose=dx/dy [m], turn=[deg], young, friction, mass as "
-            "factors. A series: half widths of the ranges, relative for young, friction, mass."
+            help="Draw worlds that differ from the plan, with --seed. Half widths, as `uncertainty` in a task file: "
+            "pose (or position) [m], turn_deg; relative: young, friction, mass."
         ),
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(help="One chosen world: shift=dx/dy [m], turn [deg], and factors: young, friction, mass."),
     ] = None,
     sensor: Annotated[
         str | None,
@@ -49,8 +65,11 @@ def run(
     """Carry out a plan with tactile control, in the virtual lab or on hardware.
 
     A driver of your own is a function that is given the robot (an Assembly) and returns a pliant.control.Driver;
-    MODULE is looked for in this folder first. Of a run on hardware only what the pads say is known: slip and pose
-    errors are null. --perturb, --sensor, --series and --jobs are of the lab alone.
+    MODULE is looked for in this folder first. Of a run on hardware only what the pads measure is known: slip and pose
+    errors are null. --perturb, --world, --sensor, --series and --jobs are of the lab alone.
+
+    A single run with --perturb is in the world of number 0 of a series with the same --perturb and --seed. A series
+    without --perturb draws from pose=0.005,turn_deg=5,young=0.3,friction=0.2,mass=0.1.
 
     Exit code 1 if the object is not held at the end (of a series: if it is not held every time).
 
@@ -58,35 +77,32 @@ def run(
 
         pliant run ring.plan --out ring.run --plots figures
 
-        pliant run ring.plan --perturb pose=0.003/-0.002,young=0.8,friction=0.9 --sensor noise=5,dropout=0.05
+        pliant run ring.plan --perturb pose=0.003,young=0.2,friction=0.15 --sensor noise=5,dropout=0.05
+
+        pliant run ring.plan --world shift=0.003/-0.002,turn=4,young=0.8,friction=0.9,mass=1.05
 
         pliant run ring.plan --series 20 --seed 1 --json
 
         pliant run ring.plan --driver my_hand:connect --speed 0.2 --out first_try.run
     """
-    from dataclasses import replace
-
-    from pliant.cli.answers import EXIT_NO, emit, progress
+    from pliant.cli.answers import EXIT_NO, progress
+    from pliant.cli.run_driver import known_driver, run_on_named_driver
     from pliant.control import ControlOptions
     from pliant.documents import make_folder, make_room
     from pliant.errors import OptionError, Problem
-    from pliant.files import load_plan, save_run
-    from pliant.tactile import PadSensor
+    from pliant.files import load_plan
 
     if driver != "lab":
-        from pliant.cli.run_driver import known_driver, run_with_driver
-
         known_driver(driver)
-        lab_only = {"--perturb": perturb, "--sensor": sensor, "--series": series or None}
+        lab_only = {"--perturb": perturb, "--world": world, "--sensor": sensor, "--series": series or None}
         lab_only["--jobs"] = jobs if jobs > 1 else None
-        wrong = [Problem(name, "is of the lab alone", "leave it out") for name, v in lab_only.items() if v is not None]
-        if wrong:
-            raise OptionError("--driver", wrong)
-    if series:  # its answer is told, not written: better said now than missed after an hour
+        _refuse("--driver", lab_only, "is of the lab alone", "leave it out")
+    if series:  # its answer is printed, not written: better said now than missed after an hour
         remedy = "leave it out; --json gives every run's numbers, and a run of its own gives a log"
-        wrong = [Problem(n, "is of a single run", remedy) for n, v in {"--out": out, "--plots": plots}.items() if v]
-        if wrong:
-            raise OptionError("--series", wrong)
+        _refuse("--series", {"--out": out, "--plots": plots}, "is of a single run", remedy)
+        _refuse("--series", {"--world": world}, "is one chosen world", "--perturb draws worlds")
+    if perturb is not None:
+        _refuse("--perturb", {"--world": world}, "is one chosen world", "one of the two")
     if out is not None:
         make_room(out)
     if plots is not None:
@@ -98,58 +114,45 @@ def run(
     task, chosen = loaded.task, loaded.grasps[grasp]
     control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter, speed=speed)
     if driver != "lab":
-        run_with_driver(driver, plan, task, chosen, control, from_pregrasp, out, plots, json)
-        return
-    from pliant.lab import SensorSettings, TrialSettings, run_series, run_trial
-
-    given = _values(sensor, SENSOR, "--sensor")
-    defaults = PadSensor()
-    pad = replace(defaults, noise=given.get("noise", defaults.noise), warmth=given.get("warmth", 0.0))
-    sensors = SensorSettings(
-        pad,
-        delay=given.get("delay", 0.0),
-        dropout=given.get("dropout", 0.0),
-        joint_noise=given.get("joints", 0.0),
-        seed=seed,
-    )
-    settings = TrialSettings(control, sensors, from_pregrasp=from_pregrasp)
-    if series:
-        with progress("runs", total=series) as show:
-            many = run_series(
-                task,
-                chosen,
-                count=series,
-                seed=seed,
-                ranges=_ranges(perturb),
-                settings=settings,
-                workers=jobs,
-                progress=lambda done, total: show(done, total),
-            )
-        _tell_series(many, json)
-        if many.rate < 1.0:
-            raise typer.Exit(EXIT_NO)
-        return
-    pictures: list[Path] = []
-    on_phase = _photographer(plots, task, pictures) if plots is not None else None
-    result = run_trial(task, chosen, settings=settings, disturbance=_disturbance(perturb), on_phase=on_phase)
-    answer = run_answer(result, settings, chosen)
-    files: list[Path] = list(pictures)
-    if out is not None:
-        facts = {**result.log.facts, "trial": {k: v for k, v in answer.items() if k != "events"}, "plan": str(plan)}
-        files.append(save_run(replace(result.log, facts=facts), out))
-    if plots is not None:
-        from pliant.viewer import write_run_plots
-
-        assert task.assembly.hand is not None
-        limit = min(contact.max_force for contact in chosen.grasp.contacts)
-        files += write_run_plots(result.log, plots, task.assembly.hand, sensor=pad, limit=limit)
-    answer["files"] = files
-    if json:
-        emit(answer, True)
+        done = Carried(*run_on_named_driver(driver, task, chosen, control, from_pregrasp), [])
     else:
-        _tell(result, answer)
-    if not result.held:
+        from pliant.lab import TrialSettings, number_in_series, run_series
+
+        settings = TrialSettings(control, _sensors(sensor, seed), from_pregrasp=from_pregrasp)
+        ranges, truth = _ranges(perturb), _chosen_world(world)
+        if series:
+            with progress("runs", total=series) as show:
+                many = run_series(
+                    task,
+                    chosen,
+                    count=series,
+                    seed=seed,
+                    ranges=ranges,
+                    settings=settings,
+                    workers=jobs,
+                    progress=lambda done, total: show(done, total),
+                )
+            _print_series(many, json)
+            if many.rate < 1.0:
+                raise typer.Exit(EXIT_NO)
+            return
+        if ranges is not None:
+            truth, settings = number_in_series(0, ranges, settings, seed)
+        done = _in_lab(task, chosen, settings, truth, plots)
+    answer = run_answer(done.result, done.control, chosen)
+    answer["files"] = _write(done, answer, task, chosen, plan, driver, out, plots)
+    _print_run(done.result, answer, json)
+    if not done.result.held:
         raise typer.Exit(EXIT_NO)
+
+
+def _refuse(option: str, given: dict[str, Any], what: str, remedy: str) -> None:
+    """Options that are given and do not go with ``option``."""
+    from pliant.errors import OptionError, Problem
+
+    wrong = [Problem(name, what, remedy) for name, value in given.items() if value is not None]
+    if wrong:
+        raise OptionError(option, wrong)
 
 
 def numbers_by_name(text: str | None, names: tuple[str, ...], option: str, *, pair: str = "") -> dict[str, list[float]]:
@@ -176,39 +179,79 @@ def numbers_by_name(text: str | None, names: tuple[str, ...], option: str, *, pa
     return found
 
 
-def _values(text: str | None, names: tuple[str, ...], option: str) -> dict[str, float]:
-    return {name: numbers[0] for name, numbers in numbers_by_name(text, names, option).items()}
+def _sensors(text: str | None, seed: int) -> SensorSettings:
+    from dataclasses import replace
+
+    from pliant.lab import SensorSettings
+    from pliant.tactile import PadSensor
+
+    given = {name: values[0] for name, values in numbers_by_name(text, SENSOR, "--sensor").items()}
+    defaults = PadSensor()
+    pad = replace(defaults, noise=given.get("noise", defaults.noise), warmth=given.get("warmth", 0.0))
+    return SensorSettings(
+        pad,
+        delay=given.get("delay", 0.0),
+        dropout=given.get("dropout", 0.0),
+        joint_noise=given.get("joints", 0.0),
+        seed=seed,
+    )
 
 
-def _disturbance(text: str | None) -> Any:
+def factors(values: dict[str, list[float]], option: str) -> dict[str, float]:
+    """Young's modulus, friction and mass as factors; 1 where they are left out."""
+    from pliant.errors import OptionError, Problem
+
+    found = {name: values.get(name, [1.0])[0] for name in RELATIVE}
+    wrong = [Problem(name, f"{value:g}", "a factor above 0") for name, value in found.items() if value <= 0]
+    if wrong:
+        raise OptionError(option, wrong)
+    return found
+
+
+def _chosen_world(text: str | None) -> Disturbance:
+    from math import radians
+
+    from pliant.lab import Disturbance
+
+    values = numbers_by_name(text, WORLD, "--world", pair="shift")
+    x, y = (*values.get("shift", [0.0]), 0.0)[:2]
+    return Disturbance((x, y), radians(values.get("turn", [0.0])[0]), **factors(values, "--world"))
+
+
+def _ranges(text: str | None) -> DisturbanceRange | None:
+    """Half widths of the ranges; 0 for those that are left out, None where all are."""
     from math import radians
 
     from pliant.errors import OptionError, Problem
-    from pliant.lab import Disturbance
-
-    values = numbers_by_name(text, PERTURB, "--perturb", pair="pose")
-    pose = values.get("pose", [0.0, 0.0])
-    factors = {name: values.get(name, [1.0])[0] for name in ("young", "friction", "mass")}
-    wrong = [Problem(name, f"{value:g}", "a factor above 0") for name, value in factors.items() if value <= 0]
-    if wrong:
-        raise OptionError("--perturb", wrong)
-    turn = values.get("turn", [0.0])[0]
-    return Disturbance((pose[0], pose[1] if len(pose) > 1 else 0.0), radians(turn), **factors)
-
-
-def _ranges(text: str | None) -> Any:
-    from math import radians
-
     from pliant.lab import DisturbanceRange
 
     if text is None:
-        return DisturbanceRange()
-    values = _values(text, PERTURB, "--perturb")
-    rest = {name: values.get(name, 0.0) for name in ("young", "friction", "mass")}
-    return DisturbanceRange(values.get("pose", 0.0), radians(values.get("turn", 0.0)), **rest)
+        return None
+    values = {name: numbers[0] for name, numbers in numbers_by_name(text, PERTURB, "--perturb").items()}
+    if "pose" in values and "position" in values:
+        raise OptionError("--perturb", Problem("position", "is the same as pose", "one of the two"))
+    for name, value in values.items():
+        most = 1.0 if name in RELATIVE else float("inf")
+        if not 0.0 <= value < most:
+            allowed = "a half width, 0 or more" + (", below 1" if name in RELATIVE else "")
+            raise OptionError("--perturb", Problem(name, f"{value:g}", allowed))
+    shift = values.get("pose", values.get("position", 0.0))
+    relative = {name: values.get(name, 0.0) for name in RELATIVE}
+    return DisturbanceRange(shift, radians(values.get("turn_deg", 0.0)), **relative)
 
 
-def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
+def _in_lab(
+    task: Task, grasp: PlannedGrasp, settings: TrialSettings, truth: Disturbance, plots: Path | None
+) -> Carried:
+    from pliant.lab import run_trial
+
+    pictures: list[Path] = []
+    on_phase = _photographer(plots, pictures) if plots is not None else None
+    result = run_trial(task, grasp, settings=settings, disturbance=truth, on_phase=on_phase)
+    return Carried(result, settings.control, settings.sensors.pad, pictures)
+
+
+def _photographer(folder: Path, files: list[Path]) -> Any:
     """Takes a picture at the beginning of every phase, where the machine can draw without a screen."""
     from pliant.documents import make_folder
     from pliant.errors import OptionError
@@ -232,63 +275,108 @@ def _photographer(folder: Path, task: Task, files: list[Path]) -> Any:
     return photograph
 
 
-def run_answer(result: TrialResult, settings: TrialSettings, grasp: PlannedGrasp) -> dict[str, Any]:
-    """The JSON answer of one run."""
+def run_answer(result: RunResult, control: ControlOptions, grasp: PlannedGrasp) -> dict[str, Any]:
+    """The JSON answer of one run; what only a simulator can know is null on hardware."""
+    known = vars(result)
+    object_error = known.get("object_error", (None, None))
     return {
         "outcome": result.outcome,
         "reason": result.reason,
-        "slip_m": result.slip,
-        "object_error_m": result.object_error[0],
-        "object_error_rad": result.object_error[1],
-        "centre_error_m": result.centre_error,
+        "slip_m": known.get("slip"),
+        "object_error_m": object_error[0],
+        "object_error_rad": object_error[1],
+        "centre_error_m": known.get("centre_error"),
         "planned_force_n": result.planned_force,
         "measured_force_n": result.measured_force,
         "point_error_m": result.point_error,
         "max_force_n": result.max_force,
-        "max_pressure_pa": result.max_pressure,
-        "permitted_force_n": min(contact.max_force for contact in grasp.grasp.contacts),
-        "over_limit_s": result.overload_s,
-        "sim_s": result.sim_s,
-        "wall_s": result.wall_s,
-        "force_loop": settings.control.force_loop,
-        "filter": settings.control.filter,
-        "end": result.log.end,
+        "max_pressure_pa": known.get("max_pressure"),
+        "permitted_force_n": permitted_force(grasp),
+        "over_limit_s": known.get("overload_s"),
+        "sim_s": known.get("sim_s"),
+        "wall_s": known.get("wall_s", result.duration),
+        "force_loop": control.force_loop,
+        "filter": control.filter,
+        "end": result.log.end if len(result.log) else None,
         "events": [
             {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
             for event in result.log.events
         ],
-        "notes": result.notes,
+        "notes": known.get("notes", ()),
     }
 
 
-def _tell(result: TrialResult, answer: dict[str, Any]) -> None:
+def permitted_force(grasp: PlannedGrasp) -> float:
+    """The least permitted force of its contacts [N]."""
+    return min(contact.max_force for contact in grasp.grasp.contacts)
+
+
+def _write(
+    done: Carried,
+    answer: dict[str, Any],
+    task: Task,
+    grasp: PlannedGrasp,
+    plan: Path,
+    driver: str,
+    out: Path | None,
+    plots: Path | None,
+) -> list[Path]:
+    """Write what was asked for of a run that began."""
+    from dataclasses import replace
+
+    from pliant.files import save_run
+
+    log, files = done.result.log, list(done.pictures)
+    if out is not None and len(log):
+        trial = {name: value for name, value in answer.items() if name != "events"}
+        facts = {**log.facts, "trial": trial, "driver": driver, "plan": str(plan)}
+        files.append(save_run(replace(log, facts=facts), out))
+    if plots is not None and len(log):
+        from pliant.viewer import write_run_plots
+
+        assert task.assembly.hand is not None
+        files += write_run_plots(log, plots, task.assembly.hand, sensor=done.pad, limit=permitted_force(grasp))
+    return files
+
+
+def _print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from pliant.cli.answers import emit
+
+    if json:
+        emit(answer, True)
+        return
     console = Console(markup=False, emoji=False)
-    reason = f" ({result.reason})" if result.reason else ""
     console.print(result.outcome, style="bold", end="")
-    console.print(reason, highlight=False)
-    table = Table(show_header=False)
-    rows = (
-        ("slip in the hand", f"{1e3 * result.slip:.2f} mm"),
-        ("object off its planned pose", f"{1e3 * result.object_error[0]:.2f} mm, {result.object_error[1]:.3f} rad"),
-        ("centre of mass off", f"{1e3 * result.centre_error:.2f} mm"),
-        ("largest force: planned / measured", f"{result.planned_force:.2f} / {result.measured_force:.2f} N"),
-        ("largest true force / permitted", f"{result.max_force:.2f} / {answer['permitted_force_n']:.4g} N"),
-        ("largest true pressure", f"{result.max_pressure / 1e3:.1f} kPa"),
-        ("time simulated / real", f"{result.sim_s:.2f} / {result.wall_s:.1f} s"),
-    )
-    for name, value in rows:
-        table.add_row(name, value)
-    console.print(table)
+    console.print(f" ({result.reason})" if result.reason else "", highlight=False)
+    if answer["slip_m"] is None:
+        measured = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
+        forces = f"planned {result.planned_force:.2f}, measured {measured}, at most {result.max_force:.2f}"
+        console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
+    else:
+        table = Table(show_header=False)
+        off = f"{1e3 * answer['object_error_m']:.2f} mm, {answer['object_error_rad']:.3f} rad"
+        rows = (
+            ("slip in the hand", f"{1e3 * answer['slip_m']:.2f} mm"),
+            ("object off its planned pose", off),
+            ("centre of mass off", f"{1e3 * answer['centre_error_m']:.2f} mm"),
+            ("largest force: planned / measured", f"{result.planned_force:.2f} / {result.measured_force:.2f} N"),
+            ("largest true force / permitted", f"{result.max_force:.2f} / {answer['permitted_force_n']:.4g} N"),
+            ("largest true pressure", f"{answer['max_pressure_pa'] / 1e3:.1f} kPa"),
+            ("time simulated / real", f"{answer['sim_s']:.2f} / {answer['wall_s']:.1f} s"),
+        )
+        for name, value in rows:
+            table.add_row(name, value)
+        console.print(table)
     for event in result.log.events:
         console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
     for path in answer["files"]:
         console.print(f"written: {path}", highlight=False)
 
 
-def _tell_series(result: SeriesResult, json: bool) -> None:
+def _print_series(result: SeriesResult, json: bool) -> None:
     from pliant.cli.answers import emit
 
     answer = {

@@ -9,10 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 if TYPE_CHECKING:
-    from pliant.control import ControlOptions, Driver, DriverRun
+    from pliant.control import ControlOptions, Driver, RunResult
     from pliant.planner import PlannedGrasp, Task
     from pliant.robot import Assembly
     from pliant.tactile import PadSensor
@@ -60,13 +58,13 @@ def load_factory(name: str) -> Factory:
 
 
 @contextmanager
-def opened_driver(
+def connected_driver(
     name: str, assembly: Assembly, control: ControlOptions
 ) -> Iterator[tuple[Driver, ControlOptions, PadSensor]]:
     """The driver that ``name`` makes for a robot, with the options and pads it asks for; closed whatever happens.
 
     A driver may have ``pad_sensor`` (a PadSensor, the calibration of its pads) and ``watch`` (WatchLimits). One that
-    cannot be closed is told about; what was measured with it is not lost for that.
+    cannot be closed is warned about; what was measured with it is not lost for that.
     """
     from dataclasses import replace
 
@@ -98,86 +96,17 @@ def opened_driver(
                 print(f"warning: {name} could not be closed: {type(bad).__name__}: {bad}", file=sys.stderr)
 
 
-def run_with_driver(
-    name: str,
-    plan: Path,
-    task: Task,
-    grasp: PlannedGrasp,
-    control: ControlOptions,
-    from_pregrasp: bool,
-    out: Path | None,
-    plots: Path | None,
-    json: bool,
-) -> None:
-    """Run a plan on the driver that ``name`` makes, and tell what became of it."""
-    from dataclasses import replace
-
-    from pliant.cli.answers import EXIT_NO, emit
-    from pliant.control import RunOutcome, run_on_driver
-    from pliant.files import save_run
+def run_on_named_driver(
+    name: str, task: Task, grasp: PlannedGrasp, control: ControlOptions, from_pregrasp: bool
+) -> tuple[RunResult, ControlOptions, PadSensor]:
+    """Run a plan on the driver that ``name`` makes: the result, and the options and pads it was run with."""
+    from pliant.control import run_on_driver
     from pliant.tactile import TactileProcessor
 
     assert task.assembly.hand is not None
-    with opened_driver(name, task.assembly, control) as (driver, control, sensor):
+    with connected_driver(name, task.assembly, control) as (driver, control, sensor):
+        processor = TactileProcessor.for_hand(task.assembly.hand, sensor=sensor)
         result = run_on_driver(
-            driver,
-            grasp,
-            task.assembly,
-            options=control,
-            processor=TactileProcessor.for_hand(task.assembly.hand, sensor=sensor),
-            from_pregrasp=from_pregrasp,
+            driver, grasp, task.assembly, options=control, processor=processor, from_pregrasp=from_pregrasp
         )
-    answer = _answer(result, control, grasp)
-    files: list[Path] = []
-    if len(result.log):
-        if out is not None:
-            facts = {**result.log.facts, "driver": name, "plan": str(plan), "outcome": result.outcome}
-            files.append(save_run(replace(result.log, facts=facts), out))
-        if plots is not None:
-            from pliant.viewer import write_run_plots
-
-            limit = min(contact.max_force for contact in grasp.grasp.contacts)
-            files += write_run_plots(result.log, plots, task.assembly.hand, sensor=sensor, limit=limit)
-    answer["files"] = files
-    emit(answer, json)
-    if not json:
-        _tell(result, answer)
-    if result.outcome is not RunOutcome.HELD:
-        raise typer.Exit(EXIT_NO)
-
-
-def _answer(result: DriverRun, control: ControlOptions, grasp: PlannedGrasp) -> dict[str, Any]:
-    """The keys of a run in the lab; what only a simulator can know is null."""
-    unknown = ("slip_m", "object_error_m", "object_error_rad", "centre_error_m", "max_pressure_pa", "sim_s")
-    return {
-        "outcome": result.outcome,
-        "reason": result.reason,
-        **dict.fromkeys(unknown),
-        "planned_force_n": result.planned_force,
-        "measured_force_n": result.measured_force,
-        "max_force_n": result.max_force,
-        "permitted_force_n": min(contact.max_force for contact in grasp.grasp.contacts),
-        "wall_s": result.duration,
-        "force_loop": control.force_loop,
-        "filter": control.filter,
-        "end": result.log.end if len(result.log) else None,
-        "events": [
-            {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
-            for event in result.log.events
-        ],
-    }
-
-
-def _tell(result: DriverRun, answer: dict[str, Any]) -> None:
-    from rich.console import Console
-
-    console = Console(markup=False, emoji=False)
-    reason = f" ({result.reason})" if result.reason else ""
-    console.print(f"{result.outcome}{reason}", highlight=False)
-    felt = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
-    forces = f"planned {result.planned_force:.2f}, measured {felt}, at most {result.max_force:.2f}"
-    console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
-    for event in result.log.events:
-        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
-    for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False)
+    return result, control, sensor

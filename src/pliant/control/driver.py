@@ -7,26 +7,30 @@ a frame is old, repeated or missing; a driver never invents a measurement to fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pliant.arrays import Floats
+from pliant.errors import OptionError, Problem, unknown_name
+from pliant.robot import Assembly
 from pliant.tactile import TactileFrame
 
 MOST_AHEAD = 0.05
 """A measurement stamped further ahead of the driver's clock than this is none [s]: clocks of one network agree to
 milliseconds."""
+METHODS = ("read", "command_positions", "command_torques", "step", "emergency_stop", "close")
+MEMBERS = ("joint_names", "array_names", "takes_torques", "period", "time", *METHODS)
 
 
 @dataclass(frozen=True, eq=False)
 class JointReading:
-    """What the joints say, in the order of ``Driver.joint_names``.
+    """What the joints report, in the order of ``Driver.joint_names``.
 
     Args:
         time: when it was taken, on the driver's clock [s].
         positions: [rad, m].
-        torques: what the drives apply [N m, N]; None where the hand does not tell.
+        torques: what the drives apply [N m, N]; None where the hand does not report them.
     """
 
     time: float
@@ -103,3 +107,60 @@ class Driver(Protocol):
     def close(self) -> None:
         """Give back what the driver holds. May be called twice."""
         ...
+
+
+def check_driver(driver: object, assembly: Assembly, *, source: str = "driver") -> Driver:
+    """The driver, if it can drive this robot: all members there, joints in the plan's order, arrays that exist.
+
+    Raises:
+        OptionError: naming every member that is missing or wrong.
+    """
+    has: dict[str, Any] = {}
+    missing, wrong = [], []
+    for name in MEMBERS:
+        try:
+            has[name] = getattr(driver, name)
+        except AttributeError:
+            missing.append(name)
+        except Exception as bad:  # somebody's own property: what is wrong with it is for them to read
+            wrong.append(Problem(name, f"fails: {type(bad).__name__}: {bad}"))
+    if missing:
+        what = f"'{type(driver).__name__}' has no {', '.join(missing)}"
+        wrong.insert(0, Problem("", what, "a driver has the members of pliant.control.Driver"))
+    wrong += [Problem(name, "cannot be called", "a method") for name in METHODS if not callable(has.get(name, len))]
+    joints, arrays = assembly.robot.joint_names, assembly.hand.tactile if assembly.hand is not None else ()
+    known = [array.name for array in arrays]
+    if "joint_names" in has and _strings(has["joint_names"]) != joints:
+        wrong.append(Problem("joint_names", _short(has["joint_names"]), f"the plan's, in this order: {joints}"))
+    names = _strings(has.get("array_names", ()))
+    if names is None:
+        wrong.append(Problem("array_names", _short(has["array_names"]), f"some of: {', '.join(known)}"))
+    unknown = [name for name in names or () if name not in known]
+    wrong += [unknown_name("tactile array", name, known, where="array_names") for name in unknown]
+    for name, low, high, allowed in (("period", 1e-4, 1.0, "0.0001 to 1 s"), ("time", -1e12, 1e12, "seconds")):
+        value = has.get(name, low)
+        if not low <= _number(value) <= high:
+            wrong.append(Problem(name, _short(value), allowed))
+    if wrong:
+        raise OptionError(source, wrong)
+    assert isinstance(driver, Driver)
+    return driver
+
+
+def _strings(value: object) -> tuple[str, ...] | None:
+    """Names as a tuple; None if they are none."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return None
+    return tuple(str(name) for name in value)
+
+
+def _number(value: Any) -> float:
+    """NaN where it is none; a text is none, whatever it says."""
+    try:
+        return float("nan") if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _short(value: object) -> str:
+    return f"{value!r}"[:200]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.arrays import Bools, Floats
-from pliant.control.phases import Event, RunPhase
+from pliant.control.events import Event, RunPhase
 from pliant.tactile import PadSensor, TactileFrame
 
 PHASES = tuple(RunPhase)

@@ -18,7 +18,8 @@ from pliant.lab.scene import scene_root as scene_root
 from pliant.lab.series import DisturbanceRange as DisturbanceRange
 from pliant.lab.series import SeriesEntry as SeriesEntry
 from pliant.lab.series import SeriesResult as SeriesResult
-from pliant.lab.series import draw_disturbances as draw_disturbances
+from pliant.lab.series import draw_disturbance as draw_disturbance
+from pliant.lab.series import number_in_series as number_in_series
 from pliant.lab.series import run_series as run_series
 from pliant.lab.series import table_of as table_of
 from pliant.lab.series import wilson as wilson
@@ -27,7 +28,6 @@ from pliant.lab.simulation import Simulation as Simulation
 from pliant.lab.soft_body import TetMesh as TetMesh
 from pliant.lab.soft_body import tetrahedra as tetrahedra
 from pliant.lab.trial import Disturbance as Disturbance
-from pliant.lab.trial import TrialOutcome as TrialOutcome
 from pliant.lab.trial import TrialResult as TrialResult
 from pliant.lab.trial import TrialSettings as TrialSettings
 from pliant.lab.trial import disturbed_body as disturbed_body

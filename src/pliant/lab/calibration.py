@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pliant.calibration import CalibrationRun, TrialSqueeze, fit_run
+from pliant.calibration import CalibrationRun, calibrate_on_driver
 from pliant.contact import PreparedObject
-from pliant.control import RunPhase, execute
-from pliant.lab.driver import LabDriver, SensorSettings
+from pliant.lab.driver import SensorSettings
 from pliant.lab.options import LabOptions
-from pliant.lab.trial import SETTLING, Disturbance, TrialSettings, pressed_places, trial_scene
+from pliant.lab.trial import Disturbance, TrialSettings, lab_at_start
 from pliant.planner import PlannedGrasp, Task, prepare_object
 from pliant.tactile import TactileProcessor
 
@@ -45,38 +44,29 @@ def calibrate_in_lab(
     levels: tuple[float, ...] | None = None,
     slip: bool = True,
 ) -> CalibrationRun:
-    """Squeeze, lift and let slip an object in the lab, and fit what was felt.
+    """Squeeze, lift and let slip an object in the lab, and fit what was measured.
 
     Args:
         task, grasp: with the start values of E and friction.
         truth: how the lab's object differs from them.
         settings: ``calibration_settings`` if left out.
-        thing: contact model with the start values; made here if left out.
+        prepared: contact model with the start values; made here if left out.
         levels, slip: of the trial squeeze.
     """
     settings = settings or calibration_settings(task, truth)
-    assembly = task.assembly
-    assert assembly.hand is not None
-    q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
-    lab = LabDriver(
-        trial_scene(task, q_start, truth or Disturbance(), settings.lab, pressed_places(grasp)),
-        period=settings.period,
-        sensors=settings.sensors,
-    )
-    lab.command_positions(q_start)
-    for _ in range(round(SETTLING / settings.period)):
-        lab.step()
-    squeeze = TrialSqueeze(
+    assert task.assembly.hand is not None
+    lab = lab_at_start(task, grasp, settings, truth, fine=True)
+    done = calibrate_on_driver(
+        lab,
+        task,
         grasp,
-        assembly,
-        processor=TactileProcessor.for_hand(assembly.hand, sensor=settings.sensors.pad),
-        options=replace(settings.control, release=True),
-        start=RunPhase.CLOSE if settings.from_pregrasp else RunPhase.APPROACH,
+        prepared or prepare_object(task.body),
+        options=settings.control,
+        processor=TactileProcessor.for_hand(task.assembly.hand, sensor=settings.sensors.pad),
+        from_pregrasp=settings.from_pregrasp,
         levels=levels,
         slip=slip,
+        rigid_pads=True,  # links of the lab are rigid hulls
+        raises=True,
     )
-    log = execute(lab, squeeze)
-    if lab.fault:
-        return CalibrationRun(None, lab.fault, log, squeeze.samples)
-    # links of the lab are rigid hulls
-    return fit_run(squeeze, log, task, grasp, prepared or prepare_object(task.body), rigid_pads=True)
+    return replace(done, found=None, reason=lab.fault) if lab.fault else done

@@ -1,4 +1,4 @@
-"""The driver over the lab: what a real hand and arm take and tell, with noise, delay and faults.   (theory 10)"""
+"""The driver over the lab: what a real hand and arm take and report, with noise, delay and faults.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -168,6 +168,10 @@ class LabDriver:
 
     # -- beyond the interface: what only a lab can do --------------------------------------------------------------
 
+    def true_joints(self) -> Floats:
+        """Where the joints are, without noise [rad, m]."""
+        return np.asarray(self.simulation.data.qpos[self._qpos])
+
     @property
     def fault(self) -> str:
         """Why the simulation cannot be believed; empty while it can."""
@@ -223,10 +227,10 @@ class LabDriver:
 
     def _take_frames(self) -> None:
         now = self.time
-        for name, felt in self.pads.read().items():
+        for name, pressed in self.pads.read().items():
             lost = self._rng.random() < self.sensors.dropout
             layout = self.pads.layouts[name]
-            counts = self.sensors.pad.counts(felt.cells, cell_area=layout.area, rng=self._rng)
+            counts = self.sensors.pad.counts(pressed.cells, cell_area=layout.area, rng=self._rng)
             counts[~layout.exists] = 0
             for row, column in self.sensors.dead.get(name, ()):
                 counts[row, column] = 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from pliant.control import RunOutcome
 from pliant.errors import OptionError, Problem
-from pliant.lab.trial import Disturbance, TrialOutcome, TrialResult, TrialSettings, run_trial
+from pliant.lab.trial import Disturbance, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.workers import end_with_parent
 
@@ -41,21 +43,33 @@ class DisturbanceRange:
             raise OptionError("disturbance", wrong)
 
 
-def draw_disturbances(ranges: DisturbanceRange, count: int, seed: int = 0) -> list[Disturbance]:
-    """Disturbances number 0, 1, ...; number i is the same whatever the count."""
-    drawn = []
-    for i in range(count):
-        u = np.random.default_rng([seed, i]).uniform(-1.0, 1.0, 6)
-        drawn.append(
-            Disturbance(
-                (float(ranges.shift * u[0]), float(ranges.shift * u[1])),
-                float(ranges.turn * u[2]),
-                float(1.0 + ranges.young * u[3]),
-                float(1.0 + ranges.friction * u[4]),
-                float(1.0 + ranges.mass * u[5]),
-            )
-        )
-    return drawn
+def draw_disturbance(ranges: DisturbanceRange, number: int, seed: int = 0) -> Disturbance:
+    """Disturbance number 0, 1, ... of a seed."""
+    u = np.random.default_rng([seed, number]).uniform(-1.0, 1.0, 6)
+    return Disturbance(
+        (float(ranges.shift * u[0]), float(ranges.shift * u[1])),
+        float(ranges.turn * u[2]),
+        float(1.0 + ranges.young * u[3]),
+        float(1.0 + ranges.friction * u[4]),
+        float(1.0 + ranges.mass * u[5]),
+    )
+
+
+def number_in_series(
+    number: int, ranges: DisturbanceRange, settings: TrialSettings, seed: int
+) -> tuple[Disturbance, TrialSettings]:
+    """World and noise of one run of a series: they depend on its number and the seed, not on how many there are."""
+    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
+    own = replace(settings, sensors=replace(settings.sensors, seed=noise))
+    return draw_disturbance(ranges, number, seed), own
+
+
+class _Job(NamedTuple):
+    task: Task
+    grasp: PlannedGrasp
+    number: int
+    disturbance: Disturbance
+    settings: TrialSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +78,7 @@ class SeriesEntry:
 
     number: int
     disturbance: Disturbance
-    outcome: TrialOutcome
+    outcome: RunOutcome
     reason: str
     slip: float
     object_error: tuple[float, float]
@@ -96,7 +110,7 @@ class SeriesResult:
     @property
     def counts(self) -> dict[str, int]:
         """How many ended how."""
-        return {str(o): sum(entry.outcome is o for entry in self.entries) for o in TrialOutcome}
+        return {str(o): sum(entry.outcome is o for entry in self.entries) for o in RunOutcome}
 
 
 def wilson(successes: int, trials: int, *, z: float = 1.959964) -> tuple[float, float]:
@@ -130,11 +144,8 @@ def run_series(
     """
     if count < 1 or workers < 1:
         raise OptionError("series", Problem("", f"{count} trials, {workers} workers", "one or more of each"))
-    settings = settings or TrialSettings()
-    jobs = [
-        (task, grasp, replace(settings, sensors=replace(settings.sensors, seed=_seed(seed, i))), disturbance, i)
-        for i, disturbance in enumerate(draw_disturbances(ranges or DisturbanceRange(), count, seed))
-    ]
+    settings, ranges = settings or TrialSettings(), ranges or DisturbanceRange()
+    jobs = [_Job(task, grasp, i, *number_in_series(i, ranges, settings, seed)) for i in range(count)]
     entries: list[SeriesEntry] = []
 
     def done(entry: SeriesEntry) -> None:
@@ -150,33 +161,17 @@ def run_series(
         with ProcessPoolExecutor(min(workers, count), mp_context=context, initializer=end_with_parent) as pool:
             for entry in pool.map(_entry, jobs):
                 done(entry)
-    held = sum(entry.outcome is TrialOutcome.HELD for entry in entries)
+    held = sum(entry.outcome is RunOutcome.HELD for entry in entries)
     limit = min(contact.max_force for state in grasp.states for contact in state.contacts)
     return SeriesResult(
         tuple(entries), held / count, wilson(held, count), max(entry.max_force for entry in entries), limit
     )
 
 
-def _seed(seed: int, number: int) -> int:
-    return int(np.random.default_rng([seed, number, 1]).integers(2**31))
-
-
-def _entry(job: tuple[Task, PlannedGrasp, TrialSettings, Disturbance, int]) -> SeriesEntry:
-    task, grasp, settings, disturbance, number = job
-    result: TrialResult = run_trial(task, grasp, settings=settings, disturbance=disturbance)
-    return SeriesEntry(
-        number,
-        disturbance,
-        result.outcome,
-        result.reason,
-        result.slip,
-        result.object_error,
-        result.measured_force,
-        result.max_force,
-        result.max_pressure,
-        result.overload_s,
-        result.cpu_s,
-    )
+def _entry(job: _Job) -> SeriesEntry:
+    result = run_trial(job.task, job.grasp, settings=job.settings, disturbance=job.disturbance)
+    known = {f.name: getattr(result, f.name) for f in fields(SeriesEntry) if f.name not in ("number", "disturbance")}
+    return SeriesEntry(number=job.number, disturbance=job.disturbance, **known)
 
 
 def table_of(results: Sequence[tuple[str, SeriesResult]]) -> str:

@@ -1,41 +1,26 @@
-"""Trials: a planned grasp is carried out in the lab, and the lab says what became of the object.   (theory 10)"""
+"""Trials: a planned grasp is carried out in the lab, and the lab reports what became of the object.   (theory 10)"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Bools, Floats
-from pliant.control import Command, ControlOptions, Driver, GraspController, RunLog, RunPhase, Sample, execute
+from pliant.arrays import Floats
+from pliant.control import ControlOptions, Driver, RunPhase, RunResult, run_on_driver
 from pliant.lab.driver import LabDriver, SensorSettings
+from pliant.lab.judge import LabJudge
 from pliant.lab.options import LabOptions
 from pliant.lab.scene import Scene, build_scene
 from pliant.objects import Body, Liquid
 from pliant.planner import PlannedGrasp, Task
-from pliant.robot import PALM_FRAME
 from pliant.tactile import TactileProcessor
 
 SETTLING = 0.25  # the object comes to rest on its support before the run [s]
-FALLEN = 0.5  # of the planned height over the support: below, it was dropped
 SUPPORT = 0.006  # something that close below the object holds it up [m]
-
-
-class TrialOutcome(StrEnum):
-    """What became of a trial, as the simulator knows it: of a run on a robot only the pads can tell (`RunOutcome`)."""
-
-    HELD = "held"
-    """Carried to the end, off its support, in the hand."""
-    DROPPED = "dropped"
-    """Not in the hand after the lift had begun or at the end, or not risen with it, whatever the controller felt."""
-    ABORTED = "aborted"
-    """Ended by the controller before its end, and not dropped."""
-    UNSTABLE = "unstable"
-    """The simulation failed: nothing can be said."""
 
 
 @dataclass(frozen=True)
@@ -79,46 +64,28 @@ class TrialSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class TrialResult:
-    """What became of it.
+class TrialResult(RunResult):
+    """What became of a trial; ``max_force`` is the largest true normal force of a link on the object.
 
     Attributes:
-        outcome, reason: in words.
         slip: how far the object has moved in the hand beyond the plan, from the grasp to the end [m].
         object_error: distance [m] and angle [rad] of the object from its planned pose at the end.
         centre_error: distance of its centre of mass from the planned one at the end [m].
-        planned_force: largest planned normal force while it is held [N].
-        measured_force: largest force of a pad while it is held, mean over that time, as the pads say [N].
-        point_error: largest distance of a measured centre of pressure from the planned one in the grasp [m].
-        max_force: largest true normal force of a link on the object at any time [N].
         max_pressure: largest true pressure on a cell at any time [Pa].
         overload_s: longest time for which a true force was over its limit without a break [s].
         sim_s, wall_s, cpu_s: simulated, real and CPU time [s].
-        log: everything.
         notes: of the scene.
     """
 
-    outcome: TrialOutcome
-    reason: str
     slip: float
     object_error: tuple[float, float]
     centre_error: float
-    planned_force: float
-    measured_force: float
-    point_error: float
-    max_force: float
     max_pressure: float
     overload_s: float
     sim_s: float
     wall_s: float
     cpu_s: float
-    log: RunLog
     notes: tuple[str, ...] = ()
-
-    @property
-    def held(self) -> bool:
-        """Whether the object was in the hand at the end."""
-        return self.outcome is TrialOutcome.HELD
 
 
 def pressed_places(grasp: PlannedGrasp) -> Floats:
@@ -192,44 +159,21 @@ def _supported(task: Task) -> bool:
     return False
 
 
-class _Observer:
-    """Watches the truth while a run goes on."""
+def lab_at_start(
+    task: Task, grasp: PlannedGrasp, settings: TrialSettings, disturbance: Disturbance | None, *, fine: bool
+) -> LabDriver:
+    """The lab with the robot where the plan begins and the object at rest.
 
-    def __init__(self, driver: LabDriver, limit: float, on_phase: Callable[[LabDriver, RunPhase], None] | None) -> None:
-        self.driver, self.limit, self.on_phase = driver, limit, on_phase
-        self.max_force = self.max_pressure = 0.0
-        self.overload = self._over = 0.0
-        self.phase: RunPhase | None = None
-        self.at_phase: dict[RunPhase, tuple[pin.SE3, pin.SE3]] = {}
-        self._cells = np.array([layout.area for layout in driver.pads.layouts.values()])
-
-    def __call__(self, sample: Sample, command: Command) -> None:
-        driver = self.driver
-        totals: dict[str, Floats] = {}
-        for contact in driver.pads.contacts():
-            totals[contact.link] = totals.get(contact.link, np.zeros(3)) + contact.force
-        largest = max((float(np.linalg.norm(force)) for force in totals.values()), default=0.0)
-        if totals:
-            felt = driver.pads.read()
-            normal = max((pad.total for pad in felt.values()), default=0.0)
-            largest = normal if normal > 0 else largest
-            peaks = [pad.cells.max(initial=0.0) for pad in felt.values()]
-            self.max_pressure = max(self.max_pressure, float((np.array(peaks) / self._cells).max(initial=0.0)))
-        self.max_force = max(self.max_force, largest)
-        self._over = self._over + driver.period if largest > self.limit else 0.0
-        self.overload = max(self.overload, self._over)
-        if command.phase is not self.phase:
-            self.phase = command.phase
-            self.at_phase.setdefault(command.phase, self.poses())
-            if self.on_phase is not None:
-                self.on_phase(driver, command.phase)
-
-    def poses(self) -> tuple[pin.SE3, pin.SE3]:
-        """T_world_palm and T_world_object as they truly are."""
-        driver = self.driver
-        q = driver.simulation.data.qpos[driver._qpos]
-        palm = driver.assembly.robot.pose(PALM_FRAME, np.asarray(q))
-        return palm, driver.simulation.object_state().T_world_object
+    ``fine``: a solid has finer nodes where the plan presses.
+    """
+    q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
+    pressed = pressed_places(grasp) if fine else None
+    scene = trial_scene(task, q_start, disturbance or Disturbance(), settings.lab, pressed)
+    lab = LabDriver(scene, period=settings.period, sensors=settings.sensors)
+    lab.command_positions(q_start)
+    for _ in range(round(SETTLING / settings.period)):
+        lab.step()
+    return lab
 
 
 def run_trial(
@@ -251,111 +195,33 @@ def run_trial(
         on_phase: called at the beginning of every phase, for pictures.
     """
     settings = settings or TrialSettings()
-    assembly = task.assembly
-    assert assembly.hand is not None
+    assert task.assembly.hand is not None
     wall, cpu = time.perf_counter(), time.process_time()
-    q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
-    pressed = pressed_places(grasp) if settings.fine else None
-    scene = trial_scene(task, q_start, disturbance or Disturbance(), settings.lab, pressed)
-    lab = LabDriver(scene, period=settings.period, sensors=settings.sensors)
-    lab.command_positions(q_start)
-    for _ in range(round(SETTLING / settings.period)):
-        lab.step()
-    before = lab.simulation.object_state()
-    controller = GraspController(
+    lab = lab_at_start(task, grasp, settings, disturbance, fine=settings.fine)
+    judge = LabJudge(lab, grasp, on_phase)
+    result = run_on_driver(
+        wrap(lab) if wrap is not None else lab,
         grasp,
-        assembly,
-        processor=TactileProcessor.for_hand(assembly.hand, sensor=settings.sensors.pad),
+        task.assembly,
         options=settings.control,
-        start=RunPhase.CLOSE if settings.from_pregrasp else RunPhase.APPROACH,
+        processor=TactileProcessor.for_hand(task.assembly.hand, sensor=settings.sensors.pad),
+        from_pregrasp=settings.from_pregrasp,
+        linger=settings.linger,
+        judge=judge,
+        raises=True,
     )
-    observer = _Observer(lab, float(controller.timeline.max_force.min()), on_phase)
-    driver: Driver = wrap(lab) if wrap is not None else lab
-    log = execute(driver, controller, linger=settings.linger, after_step=observer)
-    state = lab.simulation.object_state()
-    outcome, reason = _judge(lab, controller, log, grasp, float(state.centre[2] - before.centre[2]), observer)
-    planned = grasp.states[-1]
+    state, planned = lab.simulation.object_state(), grasp.states[-1]
     error = planned.T_world_object.actInv(state.T_world_object)
-    palm, thing = observer.poses()
-    slip = _slip(task, grasp, observer, palm, thing)
-    holding = log.during(RunPhase.HOLD)
-    measured = _mean_force(log, holding)
-    robot_centre = float(np.linalg.norm(state.centre - planned.centre_of_mass))
+    known = vars(result) | {"max_force": judge.max_force}
     return TrialResult(
-        outcome,
-        reason,
-        slip,
-        (float(np.linalg.norm(error.translation)), float(np.linalg.norm(pin.log3(error.rotation)))),
-        robot_centre,
-        planned.largest_force,
-        measured,
-        _point_error(log),
-        observer.max_force,
-        observer.max_pressure,
-        observer.overload,
-        lab.time,
-        time.perf_counter() - wall,
-        time.process_time() - cpu,
-        log,
-        scene.notes,
+        **known,
+        slip=judge.slip(task),
+        object_error=(float(np.linalg.norm(error.translation)), float(np.linalg.norm(pin.log3(error.rotation)))),
+        centre_error=float(np.linalg.norm(state.centre - planned.centre_of_mass)),
+        max_pressure=judge.max_pressure,
+        overload_s=judge.overload,
+        sim_s=lab.time,
+        wall_s=time.perf_counter() - wall,
+        cpu_s=time.process_time() - cpu,
+        notes=lab.scene.notes,
     )
-
-
-def _judge(
-    lab: LabDriver,
-    controller: GraspController,
-    log: RunLog,
-    grasp: PlannedGrasp,
-    risen: float,
-    observer: _Observer,
-) -> tuple[TrialOutcome, str]:
-    """Held means: carried to the end, off its support, in the hand."""
-    if lab.fault:
-        return TrialOutcome.UNSTABLE, lab.fault
-    lifted = RunPhase.LIFT in observer.at_phase or RunPhase.MOVE in observer.at_phase
-    rise = float(grasp.states[-1].centre_of_mass[2] - grasp.grasp.centre_of_mass[2])
-    gone = not lab.pads.contacts()
-    fallen = rise > 1e-3 and risen < FALLEN * rise
-    if lifted and (gone or (fallen and log.end is RunPhase.DONE)):
-        where = "nothing is in the hand" if gone else f"it has risen {1e3 * risen:.1f} of {1e3 * rise:.1f} mm"
-        return TrialOutcome.DROPPED, f"{log.reason}; {where}" if log.reason else where
-    if controller.phase is not RunPhase.DONE:
-        return TrialOutcome.ABORTED, log.reason
-    if not lifted and gone:
-        return TrialOutcome.DROPPED, "nothing is in the hand"
-    return TrialOutcome.HELD, ""
-
-
-def _slip(task: Task, grasp: PlannedGrasp, observer: _Observer, palm: pin.SE3, thing: pin.SE3) -> float:
-    """Motion of the object's centre in the palm's frame since the grasp, the planned motion taken off [m]."""
-    start = observer.at_phase.get(RunPhase.LIFT) or observer.at_phase.get(RunPhase.MOVE)
-    start = start or observer.at_phase.get(RunPhase.HOLD)
-    if start is None:
-        return float("nan")
-    robot = task.assembly.robot
-    first, last = grasp.states[0], grasp.states[-1]
-    planned = (
-        robot.pose(PALM_FRAME, last.q).actInv(last.T_world_object)
-        * (robot.pose(PALM_FRAME, first.q).actInv(first.T_world_object)).inverse()
-    )
-    up = task.T_world_object.rotation.T @ np.array([0.0, 0.0, 1.0])
-    centre = task.body.centre_of_mass(up)
-    was = start[0].actInv(start[1]).act(centre)
-    now = palm.actInv(thing).act(centre)
-    return float(np.linalg.norm(now - planned.act(was)))
-
-
-def _mean_force(log: RunLog, rows: Bools) -> float:
-    forces = log["force_measured"][rows]
-    if not forces.size or not np.isfinite(forces).any():
-        return float("nan")
-    return float(np.nanmax(np.nanmean(forces, axis=0)))
-
-
-def _point_error(log: RunLog) -> float:
-    rows = log.during(RunPhase.LIFT) | log.during(RunPhase.HOLD)
-    away = np.linalg.norm(log["point_measured"][rows] - log["point_planned"][rows], axis=2)
-    if not away.size or not np.isfinite(away).any():
-        return float("nan")
-    columns = [column[np.isfinite(column)] for column in away.T]
-    return float(max(np.median(column) for column in columns if len(column)))

@@ -26,8 +26,9 @@ from pliant.tactile.regions import TactileProcessor as TactileProcessor
 from pliant.tactile.regions import TactileRegion as TactileRegion
 from pliant.tactile.regions import find_regions as find_regions
 from pliant.tactile.regions import surface_point as surface_point
+from pliant.tactile.slip import Slip as Slip
 from pliant.tactile.slip import SlipSense as SlipSense
-from pliant.tactile.slip import felt_forces as felt_forces
+from pliant.tactile.slip import measured_forces as measured_forces
 from pliant.tactile.tracking import ContactEstimate as ContactEstimate
 from pliant.tactile.tracking import ContactTracker as ContactTracker
 from pliant.tactile.tracking import TrackingOptions as TrackingOptions

@@ -1,4 +1,4 @@
-"""Slipping, felt: centres of pressure that wander over their pads beyond the plan.   (theory 9)"""
+"""Slip as the pads measure it: centres of pressure that wander over their pads beyond the plan.   (theory 9)"""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pliant.planner import PlannedForces
 from pliant.tactile.tracking import ContactEstimate
 
 
-def felt_forces(forces: Floats) -> Floats:
-    """Forces, 0 where nothing looks."""
+def measured_forces(forces: Floats) -> Floats:
+    """Forces, 0 where no array measures."""
     return np.where(forces > 0.0, forces, 0.0)
 
 
@@ -41,22 +41,22 @@ class SlipSense:
 
     def __init__(self, sensed: Bools, touch: float) -> None:
         self.sensed, self.touch = sensed, touch
-        self._seat: tuple[Floats, Floats] | None = None
+        self._at_grasp: tuple[Floats, Floats] | None = None
 
-    def look(self, estimate: ContactEstimate, moment: PlannedForces, axes: Floats | None) -> Slip | None:
-        """What a new frame tells; None where there is none.
+    def update(self, estimate: ContactEstimate, moment: PlannedForces, axes: Floats | None) -> Slip | None:
+        """What a new frame shows; None where there is none.
 
         Args:
             axes: n x 3 x 3, contact axes in the world; None where the joints are not known.
         """
-        if self._seat is None:
+        if self._at_grasp is None:
             if np.isfinite(estimate.points[self.sensed]).all():
-                self._seat = estimate.places.copy(), moment.points.copy()
+                self._at_grasp = estimate.places.copy(), moment.points.copy()
             return None
         if not estimate.fresh:
             return None
-        moved = (estimate.places - self._seat[0]) - (moment.points - self._seat[1])
-        sure = self.sensed & (felt_forces(estimate.measured) > self.touch)
+        moved = (estimate.places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
+        sure = self.sensed & (measured_forces(estimate.measured) > self.touch)
         alone = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
         if axes is None or not sure.any() or not sure[self.sensed].all():
             return Slip(0.0, alone, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class RunPhase(StrEnum):
@@ -35,6 +36,16 @@ class RunPhase(StrEnum):
         """Whether the hand bears the object, so that opening would drop it."""
         return self in (RunPhase.LIFT, RunPhase.MOVE, RunPhase.HOLD)
 
+    @property
+    def grips(self) -> bool:
+        """Whether the planned contacts press."""
+        return self is RunPhase.SQUEEZE or self.carries
+
+    @property
+    def senses(self) -> bool:
+        """Whether tactile frames are needed."""
+        return self is RunPhase.CLOSE or self.grips
+
 
 class Fault(StrEnum):
     """What can go wrong."""
@@ -56,12 +67,30 @@ class Fault(StrEnum):
     DRIVER = "driver stopped"
 
 
+class Failure(NamedTuple):
+    """What went wrong and the numbers to it."""
+
+    fault: Fault
+    detail: str
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return f"{self.fault}: {self.detail}" if self.detail else str(self.fault)
+
+
 class Reaction(StrEnum):
     """What is done about it."""
 
     STOP = "stop"
     OPEN = "open"
     EASE = "ease"
+
+    @property
+    def end(self) -> RunPhase:
+        """The phase in which a run ends by it."""
+        ends = {Reaction.STOP: RunPhase.STOPPED, Reaction.OPEN: RunPhase.OPENED, Reaction.EASE: RunPhase.EASED}
+        return ends[self]
 
 
 _STOPS = frozenset({Fault.NOT_FINITE, Fault.JOINTS_LOST, Fault.CLOCK, Fault.DRIVER})
@@ -83,7 +112,7 @@ REACTIONS: dict[tuple[Fault, RunPhase], Reaction] = {
 
 @dataclass(frozen=True)
 class Event:
-    """Something worth telling.
+    """Something worth reporting.
 
     Args:
         time: on the driver's clock [s].

@@ -1,0 +1,99 @@
+"""The grip on the object: the force loop, answered frame by frame and kept up in between.   (theory 9)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pliant.arrays import Floats
+from pliant.control.driver import Sample
+from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
+from pliant.planner import PlannedForces
+from pliant.tactile import ContactEstimate, ContactTracker, Slip, SlipSense
+
+KEPT_UP = 0.1  # how long a correction goes on without a new frame [s]
+
+
+class Grip:
+    """Turns of the force loop.
+
+    Forces are news only when a frame comes. It is understood in one step, answered in the next, and what shall be
+    wanted from then on is found in the one after, so that none takes long; in between the answer is kept up, but not
+    for longer than frames may take.
+
+    Attributes:
+        contacts: at the last frame that was answered; None before the first.
+        pushed: n, what the corrections commanded so far add to the planned forces [N].
+    """
+
+    def __init__(self, loop: ForceLoop, tracker: ContactTracker) -> None:
+        self.loop, self.tracker = loop, tracker
+        n, dof = len(loop.timeline.links), loop.assembly.robot.dof
+        self.contacts: ContactKinematics | None = None
+        self.pushed = np.zeros(n)
+        self._slip = SlipSense(tracker.sensed, loop.options.touch)
+        self._start = np.zeros(dof)
+        self._answer_due = self._wanted_due = False
+        self._rate, self._rated = np.zeros(dof), -np.inf
+        self._series = np.ones(n)
+
+    def start_from(self, offset: Floats) -> None:
+        """The object is found with this offset of the joints: how far contacts are pushed counts from here."""
+        self._start = offset.copy()
+
+    def errors(self, wanted: Floats | float, estimate: ContactEstimate) -> Floats:
+        """Wanted minus measured normal forces; 0 where no array measures [N]."""
+        return np.where(self.tracker.sensed, wanted - estimate.forces, 0.0)
+
+    def turn(
+        self,
+        sample: Sample,
+        dt: float,
+        moment: PlannedForces,
+        estimate: ContactEstimate,
+        *,
+        planned: Floats,
+        offset: Floats,
+        wanted: Callable[[], Floats | float],
+    ) -> Floats:
+        """The joints' offset from the plan after one turn.
+
+        Args:
+            sample, dt, moment, estimate: of this step.
+            planned: joints of the plan now.
+            offset: of the commanded joints from them so far.
+            wanted: normal forces [N], asked for once the loop has found what it wants itself.
+        """
+        loop, options = self.loop, self.loop.options
+        if not options.force_loop or sample.joints is None:
+            return offset
+        first = self.contacts is None
+        due, self._answer_due = self._answer_due or first, estimate.fresh
+        if self.contacts is not None and self._wanted_due:
+            loop.want(self.contacts, moment)
+            self._wanted_due = False
+        if due:
+            q = np.asarray(sample.joints.positions)
+            self.contacts = contact_kinematics(loop.assembly, loop.timeline.links, q, estimate.places, moment.axes)
+            self._wanted_due = not first
+            if first:
+                loop.want(self.contacts, moment)
+            self._series = loop.series_stiffness(self.contacts)
+            self._rate = loop.correct(self.errors(wanted(), estimate), self.contacts, loop.hand, 1.0, self._series)
+            self._rated = sample.time
+        if sample.time - self._rated > KEPT_UP:
+            return offset
+        assert self.contacts is not None
+        moved = offset + self._rate * dt
+        push = self.contacts.jacobian[:, 2, :] @ (moved - self._start)
+        if np.abs(push).max(initial=0.0) <= options.reach:
+            offset, self.pushed = moved, push * self._series
+        robot = loop.assembly.robot
+        return np.minimum(np.maximum(offset, robot.lower - planned), robot.upper - planned)
+
+    def slip(self, sample: Sample, moment: PlannedForces, estimate: ContactEstimate) -> Slip | None:
+        """How far the object has gone since it was gripped; None where no frame shows it."""
+        if not self.loop.options.force_loop or sample.joints is None:
+            return None
+        return self._slip.update(estimate, moment, None if self.contacts is None else self.contacts.axes)
