@@ -9,6 +9,7 @@ from pliant.files.checking import FileReport as FileReport
 from pliant.files.checking import check_file as check_file
 from pliant.files.export.exporting import ExportOptions as ExportOptions
 from pliant.files.export.exporting import export_file as export_file
+from pliant.files.export.exporting import export_plan as export_plan
 from pliant.files.grasp_file import Grasp as Grasp
 from pliant.files.grasp_file import GraspFile as GraspFile
 from pliant.files.grasp_file import read_grasp as read_grasp
