@@ -47,7 +47,7 @@ def parse_document(data: Any, schema: type[D], *, source: str, error: type[Input
         return schema.model_validate_json(json.dumps(data), strict=True)
     except (TypeError, ValueError) as odd:
         if not isinstance(odd, ValidationError):
-            raise error(source, f"a value cannot be read: {_first_words(odd)}") from None
+            raise error(source, f"a value cannot be read: {_first_line(odd)}") from None
         raise error(source, tuple(_problems(odd, schema))) from None
 
 
@@ -70,7 +70,7 @@ def parse_mapping(text: str, *, source: str, json_text: bool = False) -> dict[st
     except RecursionError:
         raise DocumentError(source, f"nested too deeply; at most {MAX_DEPTH} levels are allowed") from None
     except ValueError as bad:
-        raise DocumentError(source, f"a value cannot be read: {_first_words(bad)}") from None
+        raise DocumentError(source, f"a value cannot be read: {_first_line(bad)}") from None
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise DocumentError(source, f"the file holds {found}; expected a mapping of fields, as 'name: value' lines")
@@ -84,7 +84,7 @@ def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, al
         path = (root / name).resolve()
     except (OSError, RuntimeError, ValueError) as bad:
         reason = getattr(bad, "strerror", None) or bad
-        raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be looked up: {reason}")) from None
+        raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be resolved: {reason}")) from None
     if not allow_outside and not path.is_relative_to(root):
         raise DocumentError(
             source,
@@ -112,7 +112,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def make_room(path: str | Path) -> Path:
-    """The path of a file to be written, after its folder is known to take it: said before the work, not after."""
+    """The path of a file to be written, after its folder is known to take it: reported before the work, not after."""
     path = Path(path)
     make_folder(path.parent)
     if path.is_dir():
@@ -233,7 +233,7 @@ def _load_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=unique)
 
 
-def _first_words(bad: Exception) -> str:
+def _first_line(bad: Exception) -> str:
     """The reason in a line; what only a programmer could do about it is left out."""
     return str(bad).split(";")[0].splitlines()[0][:120] if str(bad) else type(bad).__name__
 
@@ -255,7 +255,7 @@ def _load_yaml(text: str, source: str) -> Any:
         raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as bad:
         # An explicit tag on a value it does not fit (!!int "", !!bool abc) fails inside PyYAML in many ways.
-        reason = _first_words(bad) if "digits" in str(bad) else "it does not fit its tag (!!int, !!float, !!bool, ...)"
+        reason = _first_line(bad) if "digits" in str(bad) else "it does not fit its tag (!!int, !!float, !!bool, ...)"
         raise DocumentError(source, f"a value cannot be read: {reason}") from None
 
 
@@ -264,7 +264,7 @@ def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Pro
     places = [tuple(part for part in item["loc"] if not _is_branch_tag(part)) for item in errors]
     for item, place in zip(errors, places, strict=True):
         if item["type"] in _CONSEQUENCES and any(len(p) > len(place) and p[: len(place)] == place for p in places):
-            continue  # what is wrong inside is said where it is
+            continue  # what is wrong inside is reported where it is
         where = _field_path(place)
         kind = item["type"]
         if kind == "extra_forbidden":

@@ -31,7 +31,7 @@ RESERVE = 1 << 30
 
 def main(arguments: list[str]) -> None:
     """Answer questions until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the one who started us to judge
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process decides about interrupts
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     questions = os.fdopen(os.dup(0), "r", encoding="utf-8")
@@ -43,11 +43,11 @@ def main(arguments: list[str]) -> None:
         work = find_work(arguments[0])
         import pyarrow.parquet  # noqa: F401 - before the clock of the first item runs
     except Exception as bad:
-        _say(answers, {"ready": False, "reason": _reason(bad)})
+        _send(answers, {"ready": False, "reason": _reason(bad)})
         return
-    _say(answers, {"ready": True})
+    _send(answers, {"ready": True})
     while True:
-        _say(answers, _answer(work, waiting.get()))
+        _send(answers, _answer(work, waiting.get()))
 
 
 def _listen(questions: IO[str], waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -56,7 +56,7 @@ def _listen(questions: IO[str], waiting: queue.SimpleQueue[dict[str, Any]]) -> N
     os._exit(0)
 
 
-def _say(answers: IO[str], answer: dict[str, Any]) -> None:
+def _send(answers: IO[str], answer: dict[str, Any]) -> None:
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
 
@@ -72,8 +72,8 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"ok": True, "rows": count}
     except MemoryError as bad:
         limit = question["memory_limit"]
-        told = f"out of memory: the limit is {limit / 1e6:.0f} MB" if limit else "out of memory"
-        answer = {"ok": False, "kind": "memory", "reason": told, "detail": _detail(bad)}
+        reason = f"out of memory: the limit is {limit / 1e6:.0f} MB" if limit else "out of memory"
+        answer = {"ok": False, "kind": "memory", "reason": reason, "detail": _detail(bad)}
     except Exception as bad:
         answer = {"ok": False, "kind": "error", "reason": _reason(bad), "detail": _detail(bad)}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

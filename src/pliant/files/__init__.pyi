@@ -10,7 +10,7 @@ from pliant.files.checking import check_file as check_file
 from pliant.files.export.exporting import ExportOptions as ExportOptions
 from pliant.files.export.exporting import export_file as export_file
 from pliant.files.export.exporting import export_plan as export_plan
-from pliant.files.grasp_file import Grasp as Grasp
+from pliant.files.grasp_file import ForceQuestion as ForceQuestion
 from pliant.files.grasp_file import GraspFile as GraspFile
 from pliant.files.grasp_file import read_grasp as read_grasp
 from pliant.files.plan_file import load_plan as load_plan

@@ -77,7 +77,7 @@ def load_plan(path: str | Path) -> Plan:
     """Read a plan file. Neither the task's folder nor the robot's files are needed."""
     archive = Archive(Path(path), ARCHIVE)
     fields = archive.document(finite=True)
-    # Format and version first: a newer file is refused in words.
+    # Format and version first: a newer file is refused by its version, not by its fields.
     if fields.get("format") != FORMAT:
         raise archive.refusal("format", f"is {str(fields.get('format'))[:40]!r}", f"expected '{FORMAT}'")
     version = fields.get("version")
