@@ -86,12 +86,8 @@ def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, al
         reason = getattr(bad, "strerror", None) or bad
         raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be resolved: {reason}")) from None
     if not allow_outside and not path.is_relative_to(root):
-        raise DocumentError(
-            source,
-            Problem(
-                where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"
-            ),
-        )
+        what = f"'{name}' leads out of the folder of {Path(source).name}"
+        raise DocumentError(source, Problem(where, what, "name a file inside that folder"))
     return path
 
 
@@ -155,6 +151,10 @@ def _parser() -> type[Any]:
     return FastLoader
 
 
+def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
 class _StrictLoader(_parser()):  # type: ignore[misc]
     """SafeLoader without aliases that explode, without duplicate keys, with bounded size and depth."""
 
@@ -167,18 +167,11 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES:
-            raise yaml.MarkedYAMLError(
-                problem=f"more than {MAX_NODES} values", problem_mark=self.peek_event().start_mark
-            )
+            raise _refusal(f"more than {MAX_NODES} values", self.peek_event())
         if self._depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(
-                problem=f"nested more than {MAX_DEPTH} levels deep", problem_mark=self.peek_event().start_mark
-            )
+            raise _refusal(f"nested more than {MAX_DEPTH} levels deep", self.peek_event())
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not allowed; write the value out",
-                problem_mark=self.peek_event().start_mark,
-            )
+            raise _refusal("aliases (*name) are not allowed; write the value out", self.peek_event())
         try:
             return super().compose_node(parent, index)
         finally:
@@ -189,11 +182,9 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.MarkedYAMLError(
-                    problem=f"field name {key!r} is not text (quote it)", problem_mark=key_node.start_mark
-                )
+                raise _refusal(f"field name {key!r} is not text (quote it)", key_node)
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"field '{key}' is given twice", problem_mark=key_node.start_mark)
+                raise _refusal(f"field '{key}' is given twice", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
@@ -247,9 +238,8 @@ def _load_yaml(text: str, source: str) -> Any:
         what = bad.problem or bad.context or "not valid YAML"
         if "could not determine a constructor" in what:
             tag = what.rsplit(" ", 1)[-1]
-            raise DocumentError(
-                source, Problem(where, f"the tag {tag} is not allowed", "only plain text, numbers, lists and mappings")
-            ) from None
+            allowed = "only plain text, numbers, lists and mappings"
+            raise DocumentError(source, Problem(where, f"the tag {tag} is not allowed", allowed)) from None
         raise DocumentError(source, Problem(where, what)) from None
     except yaml.YAMLError as bad:
         raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
@@ -315,15 +305,11 @@ def _fields_at(schema: Any, location: tuple[Any, ...]) -> set[str]:
     """Field names that are known at ``location``, following lists, optional values and unions."""
     models = _models_in(schema)
     for part in location:
-        found: list[type[BaseModel]] = []
-        for model in models:
-            if isinstance(part, int):
-                found.append(model)
-            elif part in model.model_fields:
-                found.extend(_models_in(model.model_fields[part].annotation))
-            else:
-                found.append(model)
-        models = found
+        models = [
+            inner
+            for model in models
+            for inner in (_models_in(model.model_fields[part].annotation) if part in model.model_fields else [model])
+        ]
     return {name for model in models for name in model.model_fields}
 
 

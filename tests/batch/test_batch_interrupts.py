@@ -16,6 +16,7 @@ from pliant.batch import Item, LocalEngine, run_batch
 HERE = Path(__file__).parent
 PROGRAM = """
 import sys
+from batch_works import pids
 from pliant.batch import Item, LocalEngine, run_batch
 
 out, steps = sys.argv[1], int(sys.argv[2])
@@ -23,7 +24,7 @@ items = [Item(f"item_{k}", {"seed": k, "steps": steps if k >= 4 else 10}) for k 
 engine = LocalEngine(1)
 
 def tell(now):
-    print("progress", now.done, int(now.stopping), *engine.pids(), flush=True)
+    print("progress", now.done, int(now.stopping), *pids(engine), flush=True)
 
 result = run_batch(items, "batch_works:CHAOS", out, engine=engine, progress=tell)
 print("result", result.done, result.failed, result.left, flush=True)

@@ -39,6 +39,9 @@ class LocalEngine:
 
     Args:
         jobs: how many at once; the processors of this machine by default.
+
+    Attributes:
+        workers: one for each job, while it is open.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -46,25 +49,21 @@ class LocalEngine:
             raise OptionError("batch", Problem("jobs", f"{jobs}", "1 .. 4096"))
         own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.jobs = jobs if jobs is not None else own
-        self._workers: list[SupervisedWorker] = []
+        self.workers: list[SupervisedWorker] = []
         self._free: queue.SimpleQueue[SupervisedWorker] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._count = itertools.count(1)
 
     def open(self, work: str, folder: Path, limits: Limits) -> None:
-        self._workers = [SupervisedWorker(work, limits) for _ in range(self.jobs)]
+        self.workers = [SupervisedWorker(work, limits) for _ in range(self.jobs)]
         self._folder = folder
-        for worker in self._workers:
+        for worker in self.workers:
             self._free.put(worker)
         # The threads only wait for their workers.
         self._threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="pliant-batch")
 
     def capacity(self) -> int:
         return self.jobs
-
-    def pids(self) -> list[int]:
-        """Of the workers that are alive now."""
-        return [pid for worker in self._workers if (pid := worker.pid) is not None]
 
     def submit(self, item: Item) -> Future[Attempt]:
         assert self._threads is not None
@@ -82,9 +81,9 @@ class LocalEngine:
             yield future, future.result()
 
     def close(self) -> None:
-        for worker in self._workers:
+        for worker in self.workers:
             worker.close()
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
-        for worker in self._workers:
+        for worker in self.workers:
             worker.end()

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,7 +67,7 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
     scratch = Path(question["scratch"])
     try:
         (scratch / "files").mkdir(parents=True)
-        with _AddressSpace(question["memory_limit"]):
+        with _address_space(question["memory_limit"]):
             rows = work.run(question["arguments"], scratch / "files")
             count = write_rows(scratch / "rows.parquet", question["item"], work.columns, rows)
         answer: dict[str, Any] = {"ok": True, "rows": count}
@@ -80,25 +81,20 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
     return answer | {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_bytes": peak}
 
 
-class _AddressSpace(contextlib.AbstractContextManager[None]):
+@contextlib.contextmanager
+def _address_space(limit: float | None) -> Iterator[None]:
     """Refuses a sudden huge allocation at once; slow growth is seen from outside (`pliant.batch.supervised_worker`)."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit = limit
-
-    def __enter__(self) -> None:
-        self.before = resource.getrlimit(resource.RLIMIT_AS)
-        statm = Path("/proc/self/statm")
-        if self.limit is None or not statm.exists():
-            return
+    before, statm = resource.getrlimit(resource.RLIMIT_AS), Path("/proc/self/statm")
+    if limit is not None and statm.exists():
         now = int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        most = now + int(self.limit) + RESERVE
-        if self.before[1] != resource.RLIM_INFINITY:
-            most = min(most, self.before[1])
-        resource.setrlimit(resource.RLIMIT_AS, (most, self.before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_AS, self.before)
+        most = now + int(limit) + RESERVE
+        if before[1] != resource.RLIM_INFINITY:
+            most = min(most, before[1])
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _reason(bad: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,9 @@ from pliant.errors import OptionError, PlanError, Problem, unknown_name
 from pliant.files.export.grasp_array import write_grasp_array
 from pliant.files.export.srdf import write_srdf
 from pliant.files.export.tables import write_csv, write_json, write_run_csv, write_run_json
+from pliant.files.plan_file import ARCHIVE as PLAN_ARCHIVE
 from pliant.files.plan_file import load_plan
+from pliant.files.run_file import ARCHIVE as RUN_ARCHIVE
 from pliant.files.run_file import load_run
 from pliant.planner import Plan, PlannedGrasp
 
@@ -120,13 +122,15 @@ def export_file(
 
 
 def _is_run(source: Path) -> bool:
-    if source.exists() and not source.is_file():
-        return False  # a pipe would be waited for; the reader of plans says what it is
-    try:
-        with zipfile.ZipFile(source) as archive:
-            return "run.json" in archive.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return source.suffix.lower() == ".run"
+    """By the name of the first member of the archive; by the name of the file where that says nothing."""
+    head = b""
+    with contextlib.suppress(OSError, ValueError):
+        if source.is_file():  # a pipe would be waited for; the reader of plans says what it is
+            with source.open("rb") as file:
+                head = file.read(100)[30:]
+    if head.startswith((RUN_ARCHIVE.document.encode(), PLAN_ARCHIVE.document.encode())):
+        return head.startswith(RUN_ARCHIVE.document.encode())
+    return source.suffix.lower() == RUN_ARCHIVE.suffix
 
 
 def _not_a_folder(path: Path) -> None:
