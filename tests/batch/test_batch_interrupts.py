@@ -35,7 +35,7 @@ QUICK = [Item(f"item_{k}", {"seed": k, "steps": 10}) for k in range(8)]
 @contextlib.contextmanager
 def started(out: Path, steps: int):
     """The program above, in a session of its own, at the moment its fifth item begins."""
-    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     command = [sys.executable, "-c", PROGRAM, str(out), str(steps)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     try:

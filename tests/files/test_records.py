@@ -16,7 +16,17 @@ from pydantic import Field
 from pliant.arrays import Floats
 from pliant.documents import parse_document
 from pliant.errors import DocumentError
-from pliant.files.records import Count, StoredArray, from_entry, read_arrays, record, several, stored_arrays, to_fields
+from pliant.files.records import (
+    Count,
+    Kept,
+    StoredArray,
+    from_entry,
+    read_arrays,
+    record,
+    several,
+    stored_arrays,
+    to_fields,
+)
 
 
 class Colour(Enum):
@@ -56,11 +66,12 @@ class Ranges:
 record(Inner)
 OUTER = record(
     Outer,
-    words={"T_a_b": "pose"},
-    kinds={"direction": tuple[float, float], "items": several(Inner, most=2)},
-    convert={"reason": (str.upper, str.lower)},
+    T_a_b=Kept("pose"),
+    direction=tuple[float, float],
+    items=several(Inner, most=2),
+    reason=Kept(write=str.upper, read=str.lower),
+    table=StoredArray("table", "<f4", ("rows", 2)),
     repeated={"count": (Count, lambda outer: len(outer.items))},
-    arrays={"table": StoredArray("table", "<f4", ("rows", 2))},
     first=("reason",),
 )
 
@@ -116,7 +127,7 @@ def test_fields_that_do_not_fit_each_other_are_refused() -> None:
 
     record(Range, check=ordered)
 
-    entry = record(Ranges, kinds={"ranges": several(Range, most=5)})
+    entry = record(Ranges, ranges=several(Range, most=5))
     with pytest.raises(DocumentError, match=r"ranges\[1\]: low is above high"):
         parse_document({"ranges": [{"low": 1, "high": 2}, {"low": 3, "high": 2}]}, entry, source="x")
 
@@ -128,4 +139,5 @@ def test_an_array_in_the_document_needs_a_length() -> None:
 
     with pytest.raises(TypeError, match="values"):
         record(Loose)
-    record(Loose, kinds={"values": Annotated[tuple[float, ...], Field(max_length=3)]})
+    with pytest.raises(TypeError, match=r"Loose has no field value$"):
+        record(Loose, values=Annotated[tuple[float, ...], Field(max_length=3)], value=float)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 
 from pliant.documents import Document
-from pliant.files.records import Bounded, Count, PoseRows, Real, StoredArray, record, several
+from pliant.files.records import Bounded, Count, Kept, PoseRows, Real, StoredArray, record, several
 from pliant.objects import Body, Mesh
 from pliant.planner import (
     HeldState,
@@ -88,36 +88,32 @@ def _is_shape(shape: Any) -> Any:
 
 record(
     LinkShape,
-    words={"T_link_shape": "pose", "path": "mesh"},
-    kinds={
-        "kind": Literal["mesh", "box", "cylinder", "sphere"],
-        "size": Annotated[tuple[Bounded, ...], Field(min_length=1, max_length=3)],
-        "path": MeshName | None,
-        "colour": tuple[float, float, float, float] | None,
-    },
-    convert={"path": (lambda path: path and path.name, lambda name: name and Path(MESHES, name))},
+    kind=Literal["mesh", "box", "cylinder", "sphere"],
+    size=Annotated[tuple[Bounded, ...], Field(min_length=1, max_length=3)],
+    T_link_shape=Kept("pose"),
+    path=Kept("mesh", MeshName | None, lambda path: path and path.name, lambda name: name and Path(MESHES, name)),
+    colour=tuple[float, float, float, float] | None,
     check=_is_shape,
 )
-record(Inertial, words={"T_link_centre": "pose"}, kinds={"mass": NotNegative, "inertia": Vector6})
-record(Link, kinds={"visuals": several(LinkShape, most=1000), "collisions": several(LinkShape, most=1000)})
-record(Mimic, kinds={"multiplier": float, "offset": float})
+record(Inertial, mass=NotNegative, T_link_centre=Kept("pose"), inertia=Vector6)
+record(Link, visuals=several(LinkShape, most=1000), collisions=several(LinkShape, most=1000))
+record(Mimic, multiplier=float, offset=float)
 record(
     Joint,
-    words={"T_parent_joint": "pose"},
-    kinds={
-        "kind": Literal["revolute", "continuous", "prismatic", "fixed"],
-        "axis": UnitVector,
-        "lower": Limit,
-        "upper": Limit,
-        "velocity": Limit,
-        "effort": Limit,
-        "damping": float,
-        "friction": float,
-    },
+    kind=Literal["revolute", "continuous", "prismatic", "fixed"],
+    T_parent_joint=Kept("pose"),
+    axis=UnitVector,
+    lower=Limit,
+    upper=Limit,
+    velocity=Limit,
+    effort=Limit,
+    damping=float,
+    friction=float,
 )
 record(
     Assembly,
-    # The tree itself, where it stands, and for other programs the names of its independent joints.
+    # The tree, where it stands, and for other programs the names of its independent joints.
+    robot=None,
     repeated={
         "name": (str, lambda assembly: assembly.robot.name),
         "source": (Text, lambda assembly: assembly.robot.urdf.source),
@@ -127,8 +123,8 @@ record(
         "joints": (several(Joint, most=2000), lambda assembly: assembly.robot.urdf.joints),
         "joint_names": (tuple[str, ...], lambda assembly: assembly.robot.joint_names),
     },
-    kinds={"arm_joints": tuple[Count, ...], "hand_joints": tuple[Count, ...]},
-    elsewhere=("robot",),
+    arm_joints=tuple[Count, ...],
+    hand_joints=tuple[Count, ...],
 )
 
 
@@ -149,34 +145,31 @@ def mesh_places(task: Task) -> dict[str, Mesh]:
 
 record(
     Mesh,
-    elsewhere=("name",),
-    arrays={
-        "vertices": StoredArray("vertices", "<f8", (None, 3)),
-        "faces": StoredArray("faces", "<i8", (None, 3)),
-    },
+    vertices=StoredArray("vertices", "<f8", (None, 3)),
+    faces=StoredArray("faces", "<i8", (None, 3)),
+    name=None,
 )
 record(
     Body,
-    kinds={"mesh": MeshEntry, "dry_mass": NotNegative, "rest_volume": NotNegative},
-    convert={"mesh": (lambda mesh: MeshEntry(name=mesh.name, array="object"), None)},
+    mesh=Kept(kind=MeshEntry, write=lambda mesh: MeshEntry(name=mesh.name, array="object")),
+    dry_mass=NotNegative,
+    rest_volume=NotNegative,
 )
 record(
     Task,
-    words={"assembly": "robot", "body": "object", "T_world_object": "object_pose", "goal": "wish"},
-    kinds={
-        "name": FileName,
-        "q_start": Joints,
-        "scene": Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)],
-        "notes": tuple[Text, ...],
-    },
-    convert={
-        "scene": (
-            lambda scene: [MeshEntry(name=mesh.name, array=f"scene_{i}") for i, mesh in enumerate(scene)],
-            None,
-        )
-    },
-    elsewhere=("source",),
     first=("name",),
+    name=FileName,
+    assembly=Kept("robot"),
+    q_start=Joints,
+    body=Kept("object"),
+    T_world_object=Kept("object_pose"),
+    scene=Kept(
+        kind=Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)],
+        write=lambda scene: [MeshEntry(name=mesh.name, array=f"scene_{i}") for i, mesh in enumerate(scene)],
+    ),
+    goal=Kept("wish"),
+    notes=tuple[Text, ...],
+    source=None,
 )
 
 
@@ -214,40 +207,37 @@ def _phase_runs(trajectory: Trajectory) -> list[PhaseEntry]:
 
 record(
     Hypothesis,
-    words={"T_object_palm": "pose"},
-    kinds={"fingers": Annotated[tuple[str, ...], Field(max_length=100)], "source": Text, "opening": float},
+    T_object_palm=Kept("pose"),
+    fingers=Annotated[tuple[str, ...], Field(max_length=100)],
+    source=Text,
+    opening=float,
 )
-record(Rejection, kinds={"reason": Text, "detail": Text}, convert={"reason": (reason_text, read_reason)})
+record(Rejection, reason=Kept(kind=Text, write=reason_text, read=read_reason), detail=Text)
 record(StableGrasp)
 record(
     PlannedContact,
-    words={"T_object_contact": "pose", "pressures": "cells"},
-    kinds={
-        "p_link": Vector,
-        "force": Reals3,
-        "wanted": Reals3,
-        "half_axes": tuple[Real, Real],
-        "stiffness": Reals3,
-        "friction": NotNegative,
-        "pressures": Count,
-    },
+    T_object_contact=Kept("pose"),
+    p_link=Vector,
+    force=Reals3,
+    wanted=Reals3,
+    half_axes=tuple[Real, Real],
+    stiffness=Reals3,
+    friction=NotNegative,
+    p_object_cells=None,
     # So many rows of the state's array of cells belong to it, after those of the contacts before.
-    convert={"pressures": (len, None)},
-    elsewhere=("p_object_cells",),
+    pressures=Kept("cells", Count, write=len),
 )
 record(
     HeldState,
-    words={"T_world_object": "pose"},
-    kinds={
-        "time": float,
-        "q": Joints,
-        "contacts": several(PlannedContact, most=1000),
-        "centre_of_mass": Vector,
-        "centre_at_rest": Vector,
-        "load": Vector6,
-        "torques": RealJoints,
-    },
-    arrays={"displacement": StoredArray("displacement", "<f4", ("vertices", 3))},
+    time=float,
+    q=Joints,
+    T_world_object=Kept("pose"),
+    contacts=several(PlannedContact, most=1000),
+    centre_of_mass=Vector,
+    centre_at_rest=Vector,
+    load=Vector6,
+    torques=RealJoints,
+    displacement=StoredArray("displacement", "<f4", ("vertices", 3)),
 )
 record(
     Trajectory,
@@ -256,24 +246,21 @@ record(
         "duration": (Positive, lambda trajectory: trajectory.duration),
         "phases": (tuple[PhaseEntry, ...], _phase_runs),
     },
-    arrays={
-        "times": StoredArray("times", "<f8", ("points",)),
-        "q": StoredArray("joints", "<f8", ("points", "joints")),
-        "object_poses": StoredArray("object_poses", "<f8", ("points", 7)),
-    },
-    elsewhere=("phases",),
+    times=StoredArray("times", "<f8", ("points",)),
+    q=StoredArray("joints", "<f8", ("points", "joints")),
+    phases=None,
+    object_poses=StoredArray("object_poses", "<f8", ("points", 7)),
 )
 record(
     PlannedGrasp,
-    kinds={
-        "states": several(HeldState, least=1, most=10_000),
-        "q_pregrasp": Joints,
-        "q_touch": Joints,
-        "warnings": tuple[Text, ...],
-    },
+    states=several(HeldState, least=1, most=10_000),
+    q_pregrasp=Joints,
+    q_touch=Joints,
+    warnings=tuple[Text, ...],
 )
 PLAN = record(
     Plan,
+    first=("format", "version", "units", "status", "advice", "counts", "seed", "wall_s", "cpu_s", "versions"),
     repeated={
         "format": (Literal["pliant plan"], lambda plan: FORMAT),
         "version": (Literal[1], lambda plan: VERSION),
@@ -281,7 +268,8 @@ PLAN = record(
         # How many were rejected and why, for readers that want no more.
         "counts": (dict[str, Count], lambda plan: plan.counts),
     },
-    kinds={"grasps": several(PlannedGrasp, most=1000), "advice": Text, "seed": int},
-    first=("format", "version", "units", "status", "advice", "counts", "seed", "wall_s", "cpu_s", "versions"),
+    grasps=several(PlannedGrasp, most=1000),
+    advice=Text,
+    seed=int,
 )
 """The whole of ``plan.json``."""

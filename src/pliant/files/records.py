@@ -16,7 +16,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pinocchio as pin
@@ -73,6 +75,22 @@ def to_se3(rows: tuple[Row, Row, Row]) -> pin.SE3:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """How a field is kept in the document, where its type does not say all of it.
+
+    Attributes:
+        word: the document's word for it; the field's name by default.
+        kind: annotation that it is checked against, with bounds and lengths.
+        write, read: to the document and back.
+    """
+
+    word: str = ""
+    kind: Any = None
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
 class StoredArray:
     """A field that is kept as an array beside the document.
 
@@ -95,23 +113,19 @@ class Record:
         of: the dataclass.
         entry: the schema of its group of fields in the document.
         checked: the same with the check of the whole group.
-        kinds: annotations by word.
-        hints: types of its fields.
-        attributes: field of the dataclass, by the document's word; words that only repeat something are not in it.
-        write: from the whole object to the value, by word.
-        read: from the value to the field, by word; where it is not the type that says so.
+        fields: how they are kept, by the fields' names; each with word and kind.
+        repeated: annotation and maker of words that are no field.
         arrays: fields that are kept beside the document.
+        order: all words of the document.
     """
 
     of: type
     entry: type[Document]
     checked: Any
-    kinds: Mapping[str, Any]
-    hints: Mapping[str, Any]
-    attributes: Mapping[str, str]
-    write: Mapping[str, Callable[[Any], Any]]
-    read: Mapping[str, Callable[[Any], Any]]
+    fields: Mapping[str, Kept]
+    repeated: Mapping[str, tuple[Any, Callable[[Any], Any]]]
     arrays: Mapping[str, StoredArray]
+    order: tuple[str, ...]
 
 
 _RECORDS: dict[type, Record] = {}
@@ -120,47 +134,41 @@ _BY_ENTRY: dict[type, Record] = {}
 
 def record(
     of: type,
+    /,
     *,
-    words: Mapping[str, str] | None = None,
-    kinds: Mapping[str, Any] | None = None,
-    convert: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] | None = None,
     repeated: Mapping[str, tuple[Any, Callable[[Any], Any]]] | None = None,
-    arrays: Mapping[str, StoredArray] | None = None,
-    elsewhere: Iterable[str] = (),
     first: Iterable[str] = (),
     check: Callable[[Any], Any] | None = None,
+    **exceptions: Any,
 ) -> Any:
     """Declare how a dataclass is kept; the schema of its group of fields.
 
     Args:
-        words: the document's words for fields, where they are not the fields' names.
-        kinds: annotations that say more than the field's type: bounds, lengths.
-        convert: to the document and back, for fields whose type does not say it (None: given to `from_entry`).
         repeated: words beside those of fields, for readers who want no more: annotation, and how it is made.
-        arrays: fields that are kept as arrays.
-        elsewhere: fields that are not in the document.
         first: words that come first in the document; then those of ``repeated``, then the fields in their order.
         check: refuses (ValueError) fields that do not fit each other.
+        exceptions: by field: an annotation, a `Kept`, a `StoredArray`, or None if it is not in the document.
     """
-    words, kinds, convert, repeated = words or {}, kinds or {}, convert or {}, repeated or {}
-    hints = get_type_hints(of)
-    left_out = {*elsewhere, *(arrays or {})}
-    attributes = {words.get(f.name, f.name): f.name for f in fields(of) if f.name not in left_out}
-    annotations = {word: annotation for word, (annotation, _) in repeated.items()}
-    for word, name in attributes.items():
-        if name not in kinds and get_origin(hints[name]) is np.ndarray:
-            raise TypeError(f"{of.__name__}.{name}: an array needs a kind that says its length")
-        annotations[word] = kinds[name] if name in kinds else _annotation(hints[name])
-    order = [*first, *(word for word in annotations if word not in set(first))]
-    write = {word: _getter(name, *convert.get(name, ())[:1]) for word, name in attributes.items()}
-    write |= {word: make for word, (_, make) in repeated.items()}
-    entry_fields: Any = {word: (annotations[word], ...) for word in order}
+    repeated, hints = repeated or {}, get_type_hints(of)
+    kept: dict[str, Kept] = {}
+    arrays: dict[str, StoredArray] = {}
+    for name in (field.name for field in fields(of)):
+        how = exceptions.pop(name, Kept())
+        if isinstance(how, StoredArray):
+            arrays[name] = how
+        elif how is not None:
+            how = how if isinstance(how, Kept) else Kept(kind=how)
+            kind = _annotation(hints[name], f"{of.__name__}.{name}") if how.kind is None else how.kind
+            read = how.read or partial(_restored, hint=hints[name])
+            kept[name] = Kept(how.word or name, kind, how.write, read)
+    if exceptions:
+        raise TypeError(f"{of.__name__} has no field {', '.join(exceptions)}")
+    kinds = {word: kind for word, (kind, _) in repeated.items()} | {how.word: how.kind for how in kept.values()}
+    order = tuple(dict.fromkeys((*first, *kinds)))
+    entry_fields: Any = {word: (kinds[word], ...) for word in order}
     entry = create_model(of.__name__, __base__=Document, **entry_fields)
-    read = {word: back for word, name in attributes.items() if name in convert and (back := convert[name][1])}
-    write = {word: write[word] for word in order}
     checked = entry if check is None else Annotated[entry, AfterValidator(check)]
-    made = Record(of, entry, checked, annotations, hints, attributes, write, read, arrays or {})
-    _RECORDS[of] = _BY_ENTRY[entry] = made
+    _RECORDS[of] = _BY_ENTRY[entry] = Record(of, entry, checked, kept, repeated, arrays, order)
     return entry
 
 
@@ -170,19 +178,15 @@ def several(of: type, *, most: int, least: int = 0) -> Any:
     return Annotated[entries, Field(min_length=least, max_length=most)]
 
 
-def _getter(name: str, convert: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
-    return lambda value: getattr(value, name) if convert is None else convert(getattr(value, name))
-
-
-def _annotation(hint: Any) -> Any:
+def _annotation(hint: Any, where: str) -> Any:
     """What the document holds of a field of this type."""
     origin, inner = get_origin(hint), get_args(hint)
+    if origin is np.ndarray:
+        raise TypeError(f"{where}: an array needs an annotation that says its length")
     if origin in (tuple, dict):
-        return origin[tuple(each if each is ... else _annotation(each) for each in inner)]
-    if origin is Literal:
-        return hint
-    if origin is not None:  # X | None
-        return Union[tuple(_annotation(each) for each in inner)]  # noqa: UP007 - made at run time
+        return origin[tuple(each if each is ... else _annotation(each, where) for each in inner)]
+    if origin in (Union, UnionType):
+        return Union[tuple(_annotation(each, where) for each in inner)]  # noqa: UP007 - made at run time
     if hint in _RECORDS:
         return _RECORDS[hint].checked
     return {float: Real, int: Count, pin.SE3: PoseRows}.get(hint, hint)
@@ -191,7 +195,11 @@ def _annotation(hint: Any) -> Any:
 def to_fields(value: Any) -> Any:
     """A value in JSON's own types."""
     if (record := _RECORDS.get(type(value))) is not None:
-        return {word: to_fields(make(value)) for word, make in record.write.items()}
+        values = {word: make(value) for word, (_, make) in record.repeated.items()}
+        for name, kept in record.fields.items():
+            field = getattr(value, name)
+            values[kept.word] = field if kept.write is None else kept.write(field)
+        return {word: to_fields(values[word]) for word in record.order}
     if isinstance(value, pin.SE3):
         return np.column_stack([value.rotation, value.translation]).tolist()
     if isinstance(value, np.ndarray | np.generic):
@@ -210,20 +218,19 @@ def to_fields(value: Any) -> Any:
 def from_entry(entry: Any, **given: Any) -> Any:
     """The dataclass again, from its checked group of fields; ``given`` are fields that come from elsewhere."""
     record = _BY_ENTRY[type(entry)]
-    for word, name in record.attributes.items():
-        if name not in given:
-            value = getattr(entry, word)
-            given[name] = record.read[word](value) if word in record.read else _restored(value, record.hints[name])
+    for name, kept in record.fields.items():
+        if name not in given and kept.read is not None:
+            given[name] = kept.read(getattr(entry, kept.word))
     return record.of(**given)
 
 
-def _restored(value: Any, hint: Any) -> Any:
+def _restored(value: Any, hint: Any = None) -> Any:
     if hint is pin.SE3:
         return to_se3(value)
     if get_origin(hint) is np.ndarray:
         return np.array(value, dtype=get_args(get_args(hint)[1])[0])
     if isinstance(value, tuple):
-        return tuple(_restored(item, None) for item in value)
+        return tuple(_restored(item) for item in value)
     return from_entry(value) if type(value) in _BY_ENTRY else value
 
 
@@ -245,8 +252,7 @@ def read_arrays(
 
 def words_of_kind(entry: Any, *kinds: Any) -> list[str]:
     """The words of a group of fields that were declared with one of these annotations."""
-    declared = _BY_ENTRY[type(entry)].kinds
-    return [word for word, annotation in declared.items() if any(annotation is kind for kind in kinds)]
+    return [kept.word for kept in _BY_ENTRY[type(entry)].fields.values() if any(kept.kind is kind for kind in kinds)]
 
 
 def _file(place: str, array: StoredArray) -> str:
