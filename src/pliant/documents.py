@@ -47,7 +47,7 @@ def parse_document(data: Any, schema: type[D], *, source: str, error: type[Input
         return schema.model_validate_json(json.dumps(data), strict=True)
     except (TypeError, ValueError) as odd:
         if not isinstance(odd, ValidationError):
-            raise error(source, f"a value cannot be read: {_first_words(odd)}") from None
+            raise error(source, f"a value cannot be read: {_first_line(odd)}") from None
         raise error(source, tuple(_problems(odd, schema))) from None
 
 
@@ -70,7 +70,7 @@ def parse_mapping(text: str, *, source: str, json_text: bool = False) -> dict[st
     except RecursionError:
         raise DocumentError(source, f"nested too deeply; at most {MAX_DEPTH} levels are allowed") from None
     except ValueError as bad:
-        raise DocumentError(source, f"a value cannot be read: {_first_words(bad)}") from None
+        raise DocumentError(source, f"a value cannot be read: {_first_line(bad)}") from None
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise DocumentError(source, f"the file holds {found}; expected a mapping of fields, as 'name: value' lines")
@@ -84,14 +84,10 @@ def resolve_inside(folder: str | Path, name: str, *, source: str, where: str, al
         path = (root / name).resolve()
     except (OSError, RuntimeError, ValueError) as bad:
         reason = getattr(bad, "strerror", None) or bad
-        raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be looked up: {reason}")) from None
+        raise DocumentError(source, Problem(where, f"'{name[:60]}' cannot be resolved: {reason}")) from None
     if not allow_outside and not path.is_relative_to(root):
-        raise DocumentError(
-            source,
-            Problem(
-                where, f"'{name}' leads out of the folder of {Path(source).name}", "name a file inside that folder"
-            ),
-        )
+        what = f"'{name}' leads out of the folder of {Path(source).name}"
+        raise DocumentError(source, Problem(where, what, "name a file inside that folder"))
     return path
 
 
@@ -112,7 +108,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def make_room(path: str | Path) -> Path:
-    """The path of a file to be written, after its folder is known to take it: said before the work, not after."""
+    """The path of a file to be written, after its folder is known to take it: reported before the work, not after."""
     path = Path(path)
     make_folder(path.parent)
     if path.is_dir():
@@ -155,6 +151,10 @@ def _parser() -> type[Any]:
     return FastLoader
 
 
+def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
+
+
 class _StrictLoader(_parser()):  # type: ignore[misc]
     """SafeLoader without aliases that explode, without duplicate keys, with bounded size and depth."""
 
@@ -167,18 +167,11 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES:
-            raise yaml.MarkedYAMLError(
-                problem=f"more than {MAX_NODES} values", problem_mark=self.peek_event().start_mark
-            )
+            raise _refusal(f"more than {MAX_NODES} values", self.peek_event())
         if self._depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(
-                problem=f"nested more than {MAX_DEPTH} levels deep", problem_mark=self.peek_event().start_mark
-            )
+            raise _refusal(f"nested more than {MAX_DEPTH} levels deep", self.peek_event())
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not allowed; write the value out",
-                problem_mark=self.peek_event().start_mark,
-            )
+            raise _refusal("aliases (*name) are not allowed; write the value out", self.peek_event())
         try:
             return super().compose_node(parent, index)
         finally:
@@ -189,11 +182,9 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.MarkedYAMLError(
-                    problem=f"field name {key!r} is not text (quote it)", problem_mark=key_node.start_mark
-                )
+                raise _refusal(f"field name {key!r} is not text (quote it)", key_node)
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"field '{key}' is given twice", problem_mark=key_node.start_mark)
+                raise _refusal(f"field '{key}' is given twice", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
@@ -233,7 +224,7 @@ def _load_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=unique)
 
 
-def _first_words(bad: Exception) -> str:
+def _first_line(bad: Exception) -> str:
     """The reason in a line; what only a programmer could do about it is left out."""
     return str(bad).split(";")[0].splitlines()[0][:120] if str(bad) else type(bad).__name__
 
@@ -247,15 +238,14 @@ def _load_yaml(text: str, source: str) -> Any:
         what = bad.problem or bad.context or "not valid YAML"
         if "could not determine a constructor" in what:
             tag = what.rsplit(" ", 1)[-1]
-            raise DocumentError(
-                source, Problem(where, f"the tag {tag} is not allowed", "only plain text, numbers, lists and mappings")
-            ) from None
+            allowed = "only plain text, numbers, lists and mappings"
+            raise DocumentError(source, Problem(where, f"the tag {tag} is not allowed", allowed)) from None
         raise DocumentError(source, Problem(where, what)) from None
     except yaml.YAMLError as bad:
         raise DocumentError(source, f"not valid YAML: {str(bad).splitlines()[0]}") from None
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as bad:
         # An explicit tag on a value it does not fit (!!int "", !!bool abc) fails inside PyYAML in many ways.
-        reason = _first_words(bad) if "digits" in str(bad) else "it does not fit its tag (!!int, !!float, !!bool, ...)"
+        reason = _first_line(bad) if "digits" in str(bad) else "it does not fit its tag (!!int, !!float, !!bool, ...)"
         raise DocumentError(source, f"a value cannot be read: {reason}") from None
 
 
@@ -264,7 +254,7 @@ def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Pro
     places = [tuple(part for part in item["loc"] if not _is_branch_tag(part)) for item in errors]
     for item, place in zip(errors, places, strict=True):
         if item["type"] in _CONSEQUENCES and any(len(p) > len(place) and p[: len(place)] == place for p in places):
-            continue  # what is wrong inside is said where it is
+            continue  # what is wrong inside is reported where it is
         where = _field_path(place)
         kind = item["type"]
         if kind == "extra_forbidden":
@@ -315,15 +305,11 @@ def _fields_at(schema: Any, location: tuple[Any, ...]) -> set[str]:
     """Field names that are known at ``location``, following lists, optional values and unions."""
     models = _models_in(schema)
     for part in location:
-        found: list[type[BaseModel]] = []
-        for model in models:
-            if isinstance(part, int):
-                found.append(model)
-            elif part in model.model_fields:
-                found.extend(_models_in(model.model_fields[part].annotation))
-            else:
-                found.append(model)
-        models = found
+        models = [
+            inner
+            for model in models
+            for inner in (_models_in(model.model_fields[part].annotation) if part in model.model_fields else [model])
+        ]
     return {name for model in models for name in model.model_fields}
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MOST_LINES = 10
-"""Problems that are told as text; a field that is wrong in every one of a thousand hypotheses is told ten times."""
+"""Problems that are shown as text; a field that is wrong in each of a thousand hypotheses is shown ten times."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with an input.
+    """One fault of an input.
 
     Args:
         where: place inside the input: a field path (``fingers[1].links``), a joint, a vertex, a line; may be empty.
         what: what is wrong, with the offending value.
-        allowed: what would be right, or how to mend it.
+        allowed: what would be right, or how to repair it.
     """
 
     where: str
@@ -72,7 +72,7 @@ class OptionError(InputError):
 
 
 class MeshError(InputError):
-    """A surface mesh that is not a closed, oriented, single body and could not be mended safely."""
+    """A surface mesh that is not a closed, oriented, single body and could not be repaired safely."""
 
 
 class MaterialError(InputError):

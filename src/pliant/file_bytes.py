@@ -16,7 +16,7 @@ from pathlib import Path
 from pliant.errors import InputError, Problem, closest
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-"""Of this machine, short: whether a process lives can only be told of its own."""
+"""Of this machine, short: whether a process is alive can only be known on its own machine."""
 
 
 def read_bytes(
@@ -59,7 +59,7 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
     partial = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leavings(path)
+        _remove_unfinished(path)
         with partial.open("xb") as file:
             file.write(data)
             file.flush()
@@ -72,7 +72,7 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
             partial.unlink(missing_ok=True)
 
 
-def _remove_leavings(path: Path) -> None:
+def _remove_unfinished(path: Path) -> None:
     """Unfinished files for this name, of processes of this machine that are no more."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}.*.partial"):
         with contextlib.suppress(OSError, ValueError):

@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pliant.batch import Column, Work
+from pliant.batch import Column, LocalEngine, Work
 
 COLUMNS = (Column("k", "int", "which row"), Column("value", "float", "a number that depends on every bit before it"))
+
+
+def pids(engine: LocalEngine) -> list[int]:
+    """Of the workers that are alive now."""
+    return [worker.pid for worker in engine.workers if worker.pid is not None]
 
 
 def _chaos(arguments: Mapping[str, Any], files: Path) -> Iterator[dict[str, Any]]:

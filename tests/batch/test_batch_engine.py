@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from batch_works import pids
 
 from pliant.batch import Item, Limits, LocalEngine, Progress, WorkerError, find_work, make_item, run_batch
 from pliant.batch.store import Store
@@ -42,9 +43,9 @@ def test_two_hundred_items_with_two_workers_killed_are_all_finished_once_and_equ
     killed: list[int] = []
 
     def disturb(now: Progress) -> None:
-        if moments and now.done >= moments[0] and engine.pids():
+        if moments and now.done >= moments[0] and pids(engine):
             moments.pop(0)
-            victim = int(rng.choice(engine.pids()))
+            victim = int(rng.choice(pids(engine)))
             killed.append(victim)
             os.kill(victim, signal.SIGKILL)
 

@@ -16,6 +16,7 @@ from pliant.batch import Item, LocalEngine, run_batch
 HERE = Path(__file__).parent
 PROGRAM = """
 import sys
+from batch_works import pids
 from pliant.batch import Item, LocalEngine, run_batch
 
 out, steps = sys.argv[1], int(sys.argv[2])
@@ -23,7 +24,7 @@ items = [Item(f"item_{k}", {"seed": k, "steps": steps if k >= 4 else 10}) for k 
 engine = LocalEngine(1)
 
 def tell(now):
-    print("progress", now.done, int(now.stopping), *engine.pids(), flush=True)
+    print("progress", now.done, int(now.stopping), *pids(engine), flush=True)
 
 result = run_batch(items, "batch_works:CHAOS", out, engine=engine, progress=tell)
 print("result", result.done, result.failed, result.left, flush=True)
@@ -34,7 +35,7 @@ QUICK = [Item(f"item_{k}", {"seed": k, "steps": 10}) for k in range(8)]
 @contextlib.contextmanager
 def started(out: Path, steps: int):
     """The program above, in a session of its own, at the moment its fifth item begins."""
-    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     command = [sys.executable, "-c", PROGRAM, str(out), str(steps)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     try:

@@ -17,8 +17,7 @@ import yaml
 from made_plans import GRAVITY, ball_plan
 from pliant.cli import run_command as run
 from pliant.errors import InputError, OptionError, PlanError
-from pliant.files import save_plan
-from pliant.files.export.exporting import ExportOptions, export_file, export_plan
+from pliant.files import ExportOptions, export_file, export_plan, save_plan
 from pliant.objects import read_mesh
 from pliant.planner import Plan, PlanStatus
 from pliant.robot import SHIPPED, load_robot

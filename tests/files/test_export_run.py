@@ -13,8 +13,8 @@ import pytest
 
 from pliant.control import Event, RunLog, RunPhase, RunRecorder
 from pliant.errors import InputError, OptionError, PlanError
-from pliant.files import save_run
-from pliant.files.export.exporting import ExportOptions, export_file, export_run
+from pliant.files import ExportOptions, export_file, save_run
+from pliant.files.export.exporting import export_run
 from pliant.tactile import TactileFrame
 
 START = 1000.0

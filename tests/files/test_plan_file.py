@@ -20,13 +20,14 @@ import pinocchio as pin
 import pytest
 from pydantic import BaseModel
 
-import pliant.files.plan_archive as plan_archive
-import pliant.files.zip_parts as zip_parts
+import pliant.files.archive as archive_module
+import pliant.files.plan_file as plan_file
 from made_plans import ball_plan
 from pliant.errors import InputError, PlanError
 from pliant.files import load_plan, save_plan
-from pliant.files.zip_parts import array_bytes, pack
+from pliant.files.archive import pack
 from pliant.objects import Mesh
+from pliant.plain_arrays import array_bytes
 from pliant.planner import Plan, PlannerOptions, PlanStatus
 from pliant.robot import Robot, link_mesh, load_robot
 
@@ -165,6 +166,16 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
     assert save_plan(load_plan(tmp_path / "a.plan"), tmp_path / "c.plan").read_bytes() == first
 
 
+def test_a_plan_of_version_1_opens_and_is_written_with_the_same_bytes(tmp_path: Path) -> None:
+    """Written by pliant 0.1.0: a vessel held by the gripper and moved by the arm, without the arm's meshes."""
+    old = Path(__file__).with_name("version_1.plan")
+    plan = load_plan(old)
+    grasp = plan.grasps[0]
+    assert plan.status is PlanStatus.FOUND
+    assert (grasp.slack, grasp.grasp.liquid_level is None, plan.task.goal.by.value) == (0.25, False, "arm")
+    assert unpacked(save_plan(plan, tmp_path / "again.plan")) == unpacked(old)
+
+
 def test_the_robot_opens_where_its_files_are_not(file: Path, tmp_path: Path) -> None:
     before, after = ball_plan().task.assembly, load_plan(file).task.assembly
     rng = np.random.default_rng(1)
@@ -295,7 +306,7 @@ def test_a_part_with_a_foreign_name_is_refused_and_nothing_is_written(file: Path
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_archive, "MOST_BYTES", 2_000_000)
+    monkeypatch.setattr(plan_file, "ARCHIVE", dataclasses.replace(plan_file.ARCHIVE, most_unpacked=2_000_000))
     rewritten(file, lambda members: members.update({"arrays/bomb.npy": bytes(30_000_000)}))
     assert file.stat().st_size < 2_000_000
     assert "unpacks to 31 MB; at most 2 MB" in refusal(file)
@@ -313,7 +324,7 @@ def test_a_size_that_lies_is_noticed(file: Path) -> None:
 def test_too_many_parts_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(file) as archive:
         count = len(archive.namelist())
-    monkeypatch.setattr(zip_parts, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(archive_module, "MOST_MEMBERS", 20)
     monkeypatch.setattr(zipfile, "ZipFile", None)  # they are counted before any of them is read
     assert f"has {count} parts; at most 20" in refusal(file)
 

@@ -13,7 +13,7 @@ import pytest
 from pliant.control import Event, RunLog, RunPhase, RunRecorder
 from pliant.errors import DocumentError
 from pliant.files import load_run, save_run
-from pliant.files.zip_parts import array_bytes
+from pliant.plain_arrays import array_bytes
 from pliant.tactile import TactileFrame
 
 

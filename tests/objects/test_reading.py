@@ -130,6 +130,13 @@ def test_files_cut_anywhere_are_refused_with_a_reason(kind: str, ring: Mesh, tmp
         assert len(refusal(path)) > len(str(path)) + 20
 
 
+@pytest.mark.parametrize("count", ["\u00b3", "-1", "9" * 5000])
+def test_a_ply_whose_count_is_no_number_is_refused(count: str, tmp_path: Path) -> None:
+    text = f"ply\nformat ascii 1.0\nelement vertex {count}\nproperty float x\nend_header\n0\n"
+    (tmp_path / "a.ply").write_bytes(text.encode("latin-1"))
+    assert "'element NAME COUNT'" in refusal(tmp_path / "a.ply")
+
+
 def test_a_truncated_ply_tells_what_it_declared(ring: Mesh, tmp_path: Path) -> None:
     path = written(ring, tmp_path / "ring.ply")
     path.write_bytes(path.read_bytes()[:-2000])

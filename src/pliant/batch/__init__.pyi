@@ -7,7 +7,6 @@ from pliant.batch.ray_engine import RayEngine as RayEngine
 from pliant.batch.running import BatchResult as BatchResult
 from pliant.batch.running import Progress as Progress
 from pliant.batch.running import run_batch as run_batch
-from pliant.batch.supervised_worker import Attempt as Attempt
 from pliant.batch.supervised_worker import Limits as Limits
 from pliant.batch.supervised_worker import WorkerError as WorkerError
 from pliant.batch.work import Column as Column

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pliant.batch.items import Item
-from pliant.batch.supervised_worker import Attempt, Limits, Seat
+from pliant.batch.supervised_worker import Attempt, Limits, SupervisedWorker
 from pliant.errors import OptionError, Problem
 
 
@@ -39,6 +39,9 @@ class LocalEngine:
 
     Args:
         jobs: how many at once; the processors of this machine by default.
+
+    Attributes:
+        workers: one for each job, while it is open.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -46,45 +49,41 @@ class LocalEngine:
             raise OptionError("batch", Problem("jobs", f"{jobs}", "1 .. 4096"))
         own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.jobs = jobs if jobs is not None else own
-        self._seats: list[Seat] = []
-        self._free: queue.SimpleQueue[Seat] = queue.SimpleQueue()
+        self.workers: list[SupervisedWorker] = []
+        self._free: queue.SimpleQueue[SupervisedWorker] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._count = itertools.count(1)
 
     def open(self, work: str, folder: Path, limits: Limits) -> None:
-        self._seats = [Seat(work, limits) for _ in range(self.jobs)]
+        self.workers = [SupervisedWorker(work, limits) for _ in range(self.jobs)]
         self._folder = folder
-        for seat in self._seats:
-            self._free.put(seat)
+        for worker in self.workers:
+            self._free.put(worker)
         # The threads only wait for their workers.
         self._threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="pliant-batch")
 
     def capacity(self) -> int:
         return self.jobs
 
-    def pids(self) -> list[int]:
-        """Of the workers that are alive now."""
-        return [pid for seat in self._seats if (pid := seat.pid) is not None]
-
     def submit(self, item: Item) -> Future[Attempt]:
         assert self._threads is not None
         return self._threads.submit(self._run, item)
 
     def _run(self, item: Item) -> Attempt:
-        seat = self._free.get()
+        worker = self._free.get()
         try:
-            return seat.run(item, self._folder / f"local.{next(self._count)}")
+            return worker.run(item, self._folder / f"local.{next(self._count)}")
         finally:
-            self._free.put(seat)
+            self._free.put(worker)
 
     def finished(self, tickets: Sequence[Any], timeout: float) -> Iterator[tuple[Any, Attempt]]:
         for future in wait(tickets, timeout, return_when=FIRST_COMPLETED).done:
             yield future, future.result()
 
     def close(self) -> None:
-        for seat in self._seats:
-            seat.close()
+        for worker in self.workers:
+            worker.close()
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
-        for seat in self._seats:
-            seat.end()
+        for worker in self.workers:
+            worker.end()

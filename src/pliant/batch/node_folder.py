@@ -1,6 +1,6 @@
 """A folder on a node of a cluster for one attempt at an item, which does not stay behind there.
 
-It is removed when the attempt ends. A cluster also kills its processes without a word; therefore the folder is locked
+It is removed when the attempt ends. A cluster also kills its processes without notice; therefore the folder is locked
 for as long as its process lives (the lock is the system's and falls with the process), and a folder that nobody has
 locked is removed by the next attempt on the node.
 """

@@ -1,4 +1,4 @@
-"""What a batch of plans says: success by object and hand, forces, and why hypotheses fell."""
+"""What a batch of plans says: success by object and hand, forces, and why hypotheses were rejected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summary(folder: Path) -> list[str]:
     lines += ["## Success by object and hand", "", "Items with a plan of all items, and the median of the "]
     lines[-1] += "largest force of the chosen grasps."
     lines += ["", *table(("object", *hands, "all"), _success(found, forces, objects, hands))]
-    lines += ["## Why hypotheses fell", ""]
+    lines += ["## Why hypotheses were rejected", ""]
     lines += table(
         ("stage: reason", "hypotheses", "%"),
         [(f"{stage}: {why}", n, f"{100 * n / hypotheses:.1f}") for (stage, why), n in reasons.most_common(20)],
@@ -54,17 +54,17 @@ def _success(
 ) -> list[list[Any]]:
     tried: Counter[tuple[str, str]] = Counter()
     well: Counter[tuple[str, str]] = Counter()
-    for (_, thing, hand, _), success in found.items():
-        for key in ((thing, hand), (thing, ""), ("", hand), ("", "")):
+    for (_, body, hand, _), success in found.items():
+        for key in ((body, hand), (body, ""), ("", hand), ("", "")):
             tried[key] += 1
             well[key] += success
 
-    def cell(thing: str, hand: str) -> str:
-        if not tried[thing, hand]:
+    def cell(body: str, hand: str) -> str:
+        if not tried[body, hand]:
             return "-"
-        values = [f for (o, h), list_ in forces.items() if thing in ("", o) and hand in ("", h) for f in list_]
+        values = [f for (o, h), list_ in forces.items() if body in ("", o) and hand in ("", h) for f in list_]
         force = f", {median(values):.3g} N" if values else ""
-        return f"{well[thing, hand]}/{tried[thing, hand]}{force}"
+        return f"{well[body, hand]}/{tried[body, hand]}{force}"
 
-    rows = [[thing, *(cell(thing, hand) for hand in hands), cell(thing, "")] for thing in objects]
+    rows = [[body, *(cell(body, hand) for hand in hands), cell(body, "")] for body in objects]
     return [*rows, ["all", *(cell("", hand) for hand in hands), cell("", "")]]

@@ -50,7 +50,7 @@ COLUMNS = (
     Column("contacts", "int", "contact regions of the grasp"),
     Column("com_shift_m", "float", "how far the deformation moves the centre of mass [m]"),
     Column("joint_range", "float", "criterion of joint ranges; small is good"),
-    Column("arm_path_rad", "float", "length of the arm's way in joint space [rad]"),
+    Column("arm_path_rad", "float", "length of the arm's path in joint space [rad]"),
     Column("duration_s", "float", "of the operation [s]"),
 )
 

@@ -30,9 +30,10 @@ def plan_items(
 ) -> list[Item]:
     """One item for every object with every hand in every task.
 
-    An object takes the place of the task's own, turned the same way, above the same spot, standing as high (its lowest
-    point where the task's object has it); material and limits are the task's. Tasks and hands are checked here, so that
-    a broken question is told before anything runs; objects where they are planned, so that a bad one costs itself.
+    An object takes the place of the task's own, with the same orientation, above the same spot, standing as high (its
+    lowest point where the task's object has it); material and limits are the task's. Tasks and hands are checked here,
+    so that a broken question is reported before anything runs; objects are checked where they are planned, so that a
+    bad one costs only its own items.
 
     Args:
         tasks: task files.
@@ -80,20 +81,19 @@ def question_task(arguments: Mapping[str, Any]) -> Task:
     if arguments["hand_file"] is not None:
         mapping["robot"] = mapping["robot"] | {"hand": arguments["hand_file"]}
     if arguments["mesh"] is not None:
-        thing = {key: value for key, value in mapping["object"].items() if key not in ("shape", "scale", "mesh")}
-        mapping["object"] = thing | {"mesh": arguments["mesh"]}
-    fields, said = with_calibration(parse_document(mapping, TaskFile, source=str(file)), file)
+        kept = {key: value for key, value in mapping["object"].items() if key not in ("shape", "scale", "mesh")}
+        mapping["object"] = kept | {"mesh": arguments["mesh"]}
+    fields, changes = with_calibration(parse_document(mapping, TaskFile, source=str(file)), file)
     if arguments["mesh"] is not None:
         pose = fields.object.pose
         vertices = load_mesh(arguments["mesh"]).mesh.vertices
         lowest = float((vertices @ pose.se3.rotation.T)[:, 2].min())
         x, y, _ = pose.position
         stands = pose.model_copy(update={"position": (x, y, float(arguments["ground"]) - lowest)})
-        thing_fields = fields.object.model_copy(update={"pose": stands})
-        fields = fields.model_copy(update={"object": thing_fields})
+        fields = fields.model_copy(update={"object": fields.object.model_copy(update={"pose": stands})})
     # The task as it is written was read within its folder; what was put in since was named by whoever runs the batch.
     task = task_from_fields(fields, file, allow_outside=True, package_dirs=arguments["package_dirs"])
-    return replace(task, notes=(*task.notes, *said))
+    return replace(task, notes=(*task.notes, *changes))
 
 
 def _meshes(patterns: Sequence[str]) -> list[Path]:
@@ -150,11 +150,11 @@ def _named_files(mapping: Mapping[str, Any], task: Path, *, own_object: bool, ow
     for kind, name in (("arm", robot.get("arm")), ("hand", robot["hand"] if own_hand else None)):
         if name is not None and name not in shipped_names(kind):
             found += _description_files(str(folder / str(name)))
-    things = [mapping["object"]] if own_object else []
-    found += [folder / str(t["mesh"]) for t in (*things, *(mapping.get("scene") or ())) if t.get("mesh")]
+    bodies = [*([mapping["object"]] if own_object else []), *(mapping.get("scene") or ())]
+    found += [folder / str(body["mesh"]) for body in bodies if body.get("mesh")]
     return [path for path in (*found, calibration_path(task)) if path.is_file()]
 
 
 def _own_object(mapping: Mapping[str, Any]) -> str:
-    thing = mapping["object"]
-    return str(Path(thing["mesh"]).stem) if thing.get("mesh") else str(next(iter(thing.get("shape", {OWN: 0}))))
+    own = mapping["object"]
+    return str(Path(own["mesh"]).stem) if own.get("mesh") else str(next(iter(own.get("shape", {OWN: 0}))))

@@ -1,7 +1,7 @@
-"""Items on a Ray cluster: the same seats and workers, on whichever node has a processor free.
+"""Items on a Ray cluster: the same supervised workers, on whichever node has a processor free.
 
-A Ray task holds a seat (`pliant.batch.supervised_worker`) for as long as Ray keeps its process, so limits and the
-death of a worker are handled on the node as they are here; what is made comes back through Ray and is committed by one
+A Ray task keeps a `SupervisedWorker` for as long as Ray keeps its process, so limits and the death of a worker are
+handled on the node as they are here; what is made comes back through Ray and is committed by one
 writer. A node that dies costs the items it was at, and each of them is tried again elsewhere.
 """
 
@@ -13,12 +13,13 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
-from pliant.batch.supervised_worker import Attempt, Limits, Seat
+from pliant.batch.supervised_worker import Attempt, Limits, SupervisedWorker
 from pliant.errors import OptionError, Problem
 
 ASK_EVERY = 2.0
@@ -88,19 +89,18 @@ class RayEngine:
             yield ticket, self._outcome(ticket)
 
     def _outcome(self, ticket: Any) -> Attempt:
+        attempt: Attempt
         try:
-            name, ok, failure, facts, files = self._ray.get(ticket)
+            attempt, files = self._ray.get(ticket)
         except self._ray.exceptions.RayTaskError as bad:
             if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
                 raise cause from None
             return Attempt("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
         except self._ray.exceptions.RayError as bad:
-            return Attempt(
-                "", False, None, "node", f"the node or its worker was lost: {type(bad).__name__}", _line(bad)
-            )
-        if not ok:
-            kind, reason, detail = failure
-            return Attempt(name, False, None, kind, reason, detail, facts)
+            reason = f"the node or its worker was lost: {type(bad).__name__}"
+            return Attempt("", False, None, "node", reason, _line(bad))
+        if not attempt.ok:
+            return attempt
         self._count += 1
         made = self._folder / f"ray.{self._count}"
         (made / "files").mkdir(parents=True)
@@ -108,7 +108,7 @@ class RayEngine:
             target = made / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        return Attempt(name, True, made, facts=facts)
+        return replace(attempt, made=made)
 
     def close(self) -> None:
         for ticket in self._running:
@@ -121,25 +121,25 @@ class RayEngine:
             remove_abandoned()  # of this machine; on the nodes of another cluster the next batch does it
 
 
-Made = tuple[str, bool, tuple[str, str, str], dict[str, Any], dict[str, bytes]]
-
-_SEATS: dict[tuple[Any, ...], Seat] = {}
+_WORKERS: dict[tuple[Any, ...], SupervisedWorker] = {}
 """Of this process of Ray: it is used for one task after the other."""
 
 
-def run_on_node(name: str, arguments: dict[str, Any], work: str, limits: Limits, paths: list[str]) -> Made:
-    """One attempt at an item, in a process of Ray: name, whether it is finished, the failure, facts, files."""
+def run_on_node(
+    name: str, arguments: dict[str, Any], work: str, limits: Limits, paths: list[str]
+) -> tuple[Attempt, dict[str, bytes]]:
+    """One attempt at an item, in a process of Ray, and the files that it made."""
     key = (work, limits, tuple(paths))
-    if key not in _SEATS:
-        _SEATS[key] = Seat(work, limits, paths)
+    if key not in _WORKERS:
+        _WORKERS[key] = SupervisedWorker(work, limits, paths)
     files: dict[str, bytes] = {}
     with node_folder() as folder:
-        outcome = _SEATS[key].run(Item(name, arguments), folder / "made")
-        if outcome.ok and outcome.made is not None:
-            found = [path for path in outcome.made.rglob("*") if path.is_file()]
-            files = {str(path.relative_to(outcome.made)): path.read_bytes() for path in found}
-    facts = outcome.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
-    return name, outcome.ok, (outcome.kind, outcome.reason, outcome.detail), facts, files
+        attempt = _WORKERS[key].run(Item(name, arguments), folder / "made")
+        if attempt.ok and attempt.made is not None:
+            found = [path for path in attempt.made.rglob("*") if path.is_file()]
+            files = {str(path.relative_to(attempt.made)): path.read_bytes() for path in found}
+    facts = attempt.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}
+    return replace(attempt, made=None, facts=facts), files
 
 
 def _knock(address: str | None) -> None:

@@ -141,7 +141,7 @@ class _Run:
                 self.running[engine.submit(item)] = item
                 changed = True
             if changed:
-                self._tell()
+                self._report_progress()
             changed = False
             # A handler of signals only counts; it is noticed here, at the latest after this time.
             for ticket, outcome in engine.finished(list(self.running), 0.2):
@@ -149,7 +149,7 @@ class _Run:
                 changed = True
             if self.stop_asked >= 2:
                 return
-        self._tell()
+        self._report_progress()
 
     def _take(self, item: Item, outcome: Attempt) -> None:
         attempt = len(self.reasons.get(item.name, ())) + 1
@@ -173,7 +173,7 @@ class _Run:
             self.store.fail(item.name, self.reasons.pop(item.name))
             self.failed += 1
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self.report is None:
             return
         settled = self.done + self.failed

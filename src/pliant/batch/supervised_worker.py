@@ -1,4 +1,4 @@
-"""A seat: one worker process at a time, watched. Its death, its time and its memory cost one item, nothing else."""
+"""One worker process at a time, supervised: its death, its time and its memory cost one item, nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pliant.batch.items import Item
 from pliant.errors import InputError, OptionError, Problem
 
 TICK = 0.05
-"""How often the memory of a worker is looked at [s]."""
+"""How often the memory of a worker is measured [s]."""
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -69,13 +69,21 @@ class Attempt:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class Seat:
-    """Runs items one after the other in a worker process, and a new one whenever the last is gone.
+class _LostError(Exception):
+    """The worker cannot go on with its item: why, as in `Attempt`; without a reason its exit code is one."""
+
+    def __init__(self, kind: str, reason: str = "") -> None:
+        super().__init__(kind, reason)
+        self.kind, self.reason = kind, reason
+
+
+class SupervisedWorker:
+    """Runs items one after the other in a worker process, and starts a new one whenever the last is gone.
 
     Args:
         work: name of the work.
         limits: of every item.
-        paths: where modules are looked for, as in this process by default.
+        paths: where modules are imported from, as in this process by default.
     """
 
     STARTS = 3
@@ -86,9 +94,9 @@ class Seat:
         self.paths = list(sys.path if paths is None else paths)
         self.closed = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._heard = b""
+        self._received = b""
         # Without a name: it is gone with this process, however that ends.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read as long as the seat lives
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read as long as this object lives
         self._log_from = 0
 
     @property
@@ -114,23 +122,15 @@ class Seat:
         self._log_from = self._log_size()
         facts: dict[str, Any] = {"pid": process.pid}
         try:
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(question).encode() + b"\n")
-            process.stdin.flush()
-        except OSError:
-            answer = None
-        else:
-            answer = self._hear(process, began, self.limits.time, self.limits.memory)
-        facts["wall_s"] = time.monotonic() - began
-        if isinstance(answer, dict):
-            facts |= {key: answer[key] for key in ("wall_s", "cpu_s", "peak_bytes", "rows") if key in answer}
-            if answer["ok"]:
-                return Attempt(item.name, True, scratch, facts=facts)
-            return Attempt(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
-        kind, reason = answer if answer is not None else ("died", "")
-        code = self._end()
-        reason = reason or _death(code)
-        return Attempt(item.name, False, scratch, kind, reason, self._last_words(), facts)
+            answer = self._ask(process, question, began)
+        except _LostError as lost:
+            facts["wall_s"] = time.monotonic() - began
+            reason = _death(self._end())
+            return Attempt(item.name, False, scratch, lost.kind, lost.reason or reason, self._log_end(), facts)
+        facts |= {key: answer[key] for key in ("wall_s", "cpu_s", "peak_bytes", "rows") if key in answer}
+        if answer["ok"]:
+            return Attempt(item.name, True, scratch, facts=facts)
+        return Attempt(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
 
     def close(self) -> None:
         """End the worker now, from any thread; an item that it was at is lost."""
@@ -140,7 +140,7 @@ class Seat:
             _kill(process)
 
     def end(self) -> None:
-        """Take leave of a closed worker; from the thread that ran it, or when that has ended."""
+        """Release a closed worker; from the thread that ran it, or when that has ended."""
         self._end()
         self._log.close()
 
@@ -149,25 +149,28 @@ class Seat:
     def _worker(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
-        if self._process is not None:
-            self._end()
-        told = ""
+        reason = ""
         for _ in range(self.STARTS):
+            self._end()
             if self.closed:
                 break
             process = self._start()
-            answer = self._hear(process, time.monotonic(), self.STARTING_S, None)
-            if isinstance(answer, dict) and answer["ready"]:
+            try:
+                answer = self._receive(process, time.monotonic(), self.STARTING_S, None)
+            except _LostError:
+                reason = f"{_death(self._end())}. {self._log_end()}"
+                continue
+            if answer["ready"]:
                 return process
-            told = answer["reason"] if isinstance(answer, dict) else f"{_death(self._end())}. {self._last_words()}"
-            self._end()
-        raise WorkerError("batch", f"workers for '{self.work}' do not start: {told.strip() or 'stopped'}")
+            reason = answer["reason"]
+        self._end()
+        raise WorkerError("batch", f"workers for '{self.work}' do not start: {reason.strip() or 'stopped'}")
 
     def _start(self) -> subprocess.Popen[bytes]:
         # More threads than one per worker only wait for each other, and change the order of sums.
         one = dict.fromkeys(THREADS, "1")
         environment = os.environ | one | {"PYTHONPATH": os.pathsep.join(filter(None, self.paths))}
-        self._heard = b""
+        self._received = b""
         self._log_from = 0
         os.ftruncate(self._log.fileno(), 0)
         os.lseek(self._log.fileno(), 0, os.SEEK_SET)
@@ -184,10 +187,19 @@ class Seat:
             _kill(self._process)
         return self._process
 
-    def _hear(
+    def _ask(self, process: subprocess.Popen[bytes], question: dict[str, Any], began: float) -> dict[str, Any]:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+        except OSError:
+            raise _LostError("died") from None
+        return self._receive(process, began, self.limits.time, self.limits.memory)
+
+    def _receive(
         self, process: subprocess.Popen[bytes], began: float, time_limit: float | None, memory_limit: float | None
-    ) -> dict[str, Any] | tuple[str, str] | None:
-        """The worker's next line; ("time" or "memory", reason) when it went too far; None when it died."""
+    ) -> dict[str, Any]:
+        """The worker's next line; `_LostError` when it died or went beyond a limit."""
         assert process.stdout is not None
         file = process.stdout.fileno()
         poll = select.poll()
@@ -195,50 +207,46 @@ class Seat:
         while True:
             left = None if time_limit is None else began + time_limit - time.monotonic()
             if left is not None and left <= 0:
-                return "time", f"took longer than the time limit of {time_limit:g} s"
+                raise _LostError("time", f"took longer than the time limit of {time_limit:g} s")
             wait = left if memory_limit is None else min(TICK, TICK if left is None else left)
             if poll.poll(None if wait is None else 1000 * wait):
                 more = os.read(file, 65536)
                 if not more:
-                    return None
-                self._heard += more
-                line, end, rest = self._heard.partition(b"\n")
+                    raise _LostError("died")
+                line, end, rest = (self._received + more).partition(b"\n")
+                self._received = rest if end else line
                 if end:
-                    self._heard = rest
                     answer: dict[str, Any] = json.loads(line)
                     return answer
             if memory_limit is not None and (used := _resident(process.pid)) > memory_limit:
-                return "memory", f"used {used / 1e6:.0f} MB of memory; the limit is {memory_limit / 1e6:.0f} MB"
+                what = f"used {used / 1e6:.0f} MB of memory; the limit is {memory_limit / 1e6:.0f} MB"
+                raise _LostError("memory", what)
 
     def _end(self) -> int:
+        """End the worker if there is one; its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
-        if process.poll() is None and not self._closing(process):
-            _kill(process)
-        code = process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        return code
-
-    @staticmethod
-    def _closing(process: subprocess.Popen[bytes]) -> bool:
-        """Whether it is about to end by itself (its output has ended): then its own exit code tells more than ours."""
+        assert process.stdin is not None
         assert process.stdout is not None
         poll = select.poll()
         poll.register(process.stdout.fileno(), select.POLLIN)
-        if not any(event & select.POLLHUP for _, event in poll.poll(0)):
-            return False
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2.0)
-        return process.poll() is not None
+        if any(event & select.POLLHUP for _, event in poll.poll(0)):
+            # Its output has ended, so it is about to end by itself: then its own exit code says more than ours.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(2.0)
+        if process.poll() is None:
+            _kill(process)
+        code = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return code
 
     def _log_size(self) -> int:
         return os.fstat(self._log.fileno()).st_size
 
-    def _last_words(self) -> str:
+    def _log_end(self) -> str:
         # What earlier items printed is of no use to this one. The worker writes where the file stands: we do not seek.
         start = max(self._log_from, self._log_size() - 4000)
         return os.pread(self._log.fileno(), 4000, start).decode(errors="replace")
@@ -257,7 +265,7 @@ def _death(code: int) -> str:
 
 
 def _resident(pid: int) -> int:
-    """Resident memory of a process [bytes]; 0 where the system does not tell."""
+    """Resident memory of a process [bytes]; 0 where the system does not say."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):

@@ -1,7 +1,7 @@
 """What is done with an item: a named piece of work with documented columns.
 
 Work is named, not pickled: ``plan`` (see `KNOWN`), or ``module:attribute`` of a `Work` of one's own. So the same text
-means the same thing in a worker process, on another machine of a cluster, and after a restart.
+means the same in a worker process, on another machine of a cluster, and after a restart.
 """
 
 from __future__ import annotations

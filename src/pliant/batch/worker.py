@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,7 +32,7 @@ RESERVE = 1 << 30
 
 def main(arguments: list[str]) -> None:
     """Answer questions until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the one who started us to judge
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process decides about interrupts
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     questions = os.fdopen(os.dup(0), "r", encoding="utf-8")
@@ -43,11 +44,11 @@ def main(arguments: list[str]) -> None:
         work = find_work(arguments[0])
         import pyarrow.parquet  # noqa: F401 - before the clock of the first item runs
     except Exception as bad:
-        _say(answers, {"ready": False, "reason": _reason(bad)})
+        _send(answers, {"ready": False, "reason": _reason(bad)})
         return
-    _say(answers, {"ready": True})
+    _send(answers, {"ready": True})
     while True:
-        _say(answers, _answer(work, waiting.get()))
+        _send(answers, _answer(work, waiting.get()))
 
 
 def _listen(questions: IO[str], waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -56,7 +57,7 @@ def _listen(questions: IO[str], waiting: queue.SimpleQueue[dict[str, Any]]) -> N
     os._exit(0)
 
 
-def _say(answers: IO[str], answer: dict[str, Any]) -> None:
+def _send(answers: IO[str], answer: dict[str, Any]) -> None:
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
 
@@ -66,39 +67,34 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
     scratch = Path(question["scratch"])
     try:
         (scratch / "files").mkdir(parents=True)
-        with _AddressSpace(question["memory_limit"]):
+        with _address_space(question["memory_limit"]):
             rows = work.run(question["arguments"], scratch / "files")
             count = write_rows(scratch / "rows.parquet", question["item"], work.columns, rows)
         answer: dict[str, Any] = {"ok": True, "rows": count}
     except MemoryError as bad:
         limit = question["memory_limit"]
-        told = f"out of memory: the limit is {limit / 1e6:.0f} MB" if limit else "out of memory"
-        answer = {"ok": False, "kind": "memory", "reason": told, "detail": _detail(bad)}
+        reason = f"out of memory: the limit is {limit / 1e6:.0f} MB" if limit else "out of memory"
+        answer = {"ok": False, "kind": "memory", "reason": reason, "detail": _detail(bad)}
     except Exception as bad:
         answer = {"ok": False, "kind": "error", "reason": _reason(bad), "detail": _detail(bad)}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return answer | {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_bytes": peak}
 
 
-class _AddressSpace(contextlib.AbstractContextManager[None]):
+@contextlib.contextmanager
+def _address_space(limit: float | None) -> Iterator[None]:
     """Refuses a sudden huge allocation at once; slow growth is seen from outside (`pliant.batch.supervised_worker`)."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit = limit
-
-    def __enter__(self) -> None:
-        self.before = resource.getrlimit(resource.RLIMIT_AS)
-        statm = Path("/proc/self/statm")
-        if self.limit is None or not statm.exists():
-            return
+    before, statm = resource.getrlimit(resource.RLIMIT_AS), Path("/proc/self/statm")
+    if limit is not None and statm.exists():
         now = int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        most = now + int(self.limit) + RESERVE
-        if self.before[1] != resource.RLIM_INFINITY:
-            most = min(most, self.before[1])
-        resource.setrlimit(resource.RLIMIT_AS, (most, self.before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_AS, self.before)
+        most = now + int(limit) + RESERVE
+        if before[1] != resource.RLIM_INFINITY:
+            most = min(most, before[1])
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _reason(bad: BaseException) -> str:

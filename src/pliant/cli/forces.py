@@ -12,7 +12,7 @@ from pliant.cli.answers import emit
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pliant.files import Grasp
+    from pliant.files import ForceQuestion
     from pliant.grasp import Blame, ForceResult, ForceSolver
 
 # Hulls of very many contacts take minutes and say little; from here on only the quick measures are made.
@@ -71,7 +71,7 @@ def forces(
         raise typer.Exit(1)
 
 
-def _quality(question: Grasp, answer: ForceResult) -> dict[str, float]:
+def _quality(question: ForceQuestion, answer: ForceResult) -> dict[str, float]:
     import numpy as np
 
     from pliant.grasp import force_closure_margin, grasp_quality, object_report
@@ -150,7 +150,7 @@ def _finite(value: float) -> float | None:
 
 
 def _show(
-    console: Console, question: Grasp, answer: ForceResult, measures: dict[str, float], factor: float | None
+    console: Console, question: ForceQuestion, answer: ForceResult, measures: dict[str, float], factor: float | None
 ) -> None:
     from rich.table import Table
 
@@ -203,7 +203,7 @@ def _show_forces(console: Console, answer: ForceResult) -> None:
     )
 
 
-def _show_refusal(console: Console, question: Grasp, answer: ForceResult, factor: float | None) -> None:
+def _show_refusal(console: Console, question: ForceQuestion, answer: ForceResult, factor: float | None) -> None:
     import numpy as np
 
     console.print("infeasible: no permitted contact forces hold this load (proof checked)", highlight=False)
@@ -225,7 +225,7 @@ def _direction(unit: Any) -> str:
     return "(" + ", ".join(f"{x + 0.0:.2f}" for x in unit.round(2)) + ")"
 
 
-def _advice(question: Grasp, blame: Blame, factor: float | None) -> str:
+def _advice(question: ForceQuestion, blame: Blame, factor: float | None) -> str:
     from pliant.grasp import Family, object_report
 
     texts = []

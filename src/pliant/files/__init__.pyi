@@ -6,12 +6,11 @@ from pliant.files.catalogue import find_task as find_task
 from pliant.files.catalogue import load_task as load_task
 from pliant.files.catalogue import shipped_task as shipped_task
 from pliant.files.catalogue import shipped_tasks as shipped_tasks
-from pliant.files.checking import FileReport as FileReport
 from pliant.files.checking import check_file as check_file
 from pliant.files.export.exporting import ExportOptions as ExportOptions
 from pliant.files.export.exporting import export_file as export_file
-from pliant.files.grasp_file import Grasp as Grasp
-from pliant.files.grasp_file import GraspFile as GraspFile
+from pliant.files.export.exporting import export_plan as export_plan
+from pliant.files.grasp_file import ForceQuestion as ForceQuestion
 from pliant.files.grasp_file import read_grasp as read_grasp
 from pliant.files.plan_file import load_plan as load_plan
 from pliant.files.plan_file import save_plan as save_plan

@@ -60,7 +60,7 @@ def find_task(name: str, *, others: tuple[str, ...] = ()) -> Path:
     if path.suffix or len(path.parts) != 1:
         return path
     beside: list[str] = []
-    with contextlib.suppress(OSError, ValueError):  # a name that is too long, a folder that may not be looked into
+    with contextlib.suppress(OSError, ValueError):  # a name that is too long, a folder that may not be read
         if path.exists():
             return path
         beside = [entry.name for entry in Path().iterdir() if entry.suffix.lower() in (*SUFFIXES, *others)]

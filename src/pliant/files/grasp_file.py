@@ -62,8 +62,8 @@ class GraspFile(Document):
 
 
 @dataclass(frozen=True, eq=False)
-class Grasp:
-    """A grasp file as arrays.
+class ForceQuestion:
+    """The question of ``pliant forces``: a grasp file as arrays.
 
     Args:
         contacts: checked contacts.
@@ -80,7 +80,7 @@ class Grasp:
     margin: float
 
 
-def read_grasp(path: str | Path) -> Grasp:
+def read_grasp(path: str | Path) -> ForceQuestion:
     """Read and check a grasp file; every problem names the file and the field."""
     document = read_document(path, GraspFile)
     try:
@@ -102,7 +102,7 @@ def read_grasp(path: str | Path) -> Grasp:
         raise GraspError(str(path), problems) from None
     load = document.external
     wrenches = [[*entry.force, *entry.torque] for entry in document.disturbances]
-    return Grasp(
+    return ForceQuestion(
         contacts,
         np.array([*load.force, *load.torque]),
         np.array(load.at),

@@ -2,7 +2,7 @@
 
 A plan file is a zip archive:
 
-    plan.json        every field of the plan, documented in `plan_schema`; a program needs no more to read forces
+    plan.json        every field of the plan (`plan_schema`); a program needs no more to read forces
     arrays/*.npy     trajectories, displacements, pressures, meshes
     meshes/*         the robot's mesh files, named by the hash of their content
     robot.urdf       the robot for other programs
@@ -15,247 +15,193 @@ cache folder.
 from __future__ import annotations
 
 import json
-from itertools import groupby
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from pliant.documents import parse_document
 from pliant.errors import InputError, PlanError, Problem
 from pliant.file_bytes import write_bytes
-from pliant.files.plan_archive import Archive
-from pliant.files.plan_reading import build_plan
-from pliant.files.plan_robot import robot_entry
-from pliant.files.plan_schema import (
-    FORMAT,
-    UNITS,
-    VERSION,
-    ContactEntry,
-    GraspEntry,
-    HypothesisEntry,
-    MeshEntry,
-    ObjectEntry,
-    PhaseEntry,
-    PlanDocument,
-    RejectionEntry,
-    StableEntry,
-    StateEntry,
-    TaskEntry,
-    TrajectoryEntry,
-    pose_rows,
+from pliant.files.archive import Archive, ArchiveKind, pack
+from pliant.files.plan_robot import portable_assembly, read_assembly, read_urdf
+from pliant.files.plan_schema import FORMAT, PLAN, VERSION, Joints, RealJoints, mesh_places
+from pliant.files.records import from_entry, read_arrays, stored_arrays, to_fields, words_of_kind
+from pliant.objects import Mesh, check_size, mesh_volume
+from pliant.plain_arrays import array_bytes
+from pliant.planner import HeldState, Plan, PlannedGrasp, Task, Trajectory
+
+ARCHIVE = ArchiveKind(
+    name="plan",
+    suffix=".plan",
+    document="plan.json",
+    members=re.compile(
+        r"plan\.json|task\.yaml|robot\.urdf|meshes/[0-9a-f]{64}\.[a-z]{2,5}|arrays/[a-z0-9_]{1,40}\.npy"
+    ),
+    allowed="plan.json, task.yaml, robot.urdf, meshes/HASH.SUFFIX, arrays/NAME.npy",
+    most_bytes=1_000_000_000,
+    most_unpacked=1_000_000_000,
+    most_text=50_000_000,  # a hundred times what a large plan has
+    error=PlanError,
 )
-from pliant.files.zip_parts import array_bytes, pack
-from pliant.objects import Mesh
-from pliant.planner import HeldState, Hypothesis, Plan, PlannedContact, PlannedGrasp, Task, Trajectory
+MOST_TASK = 4_000_000
+"""Bytes of the task's text, as in a file of its own."""
+LONGEST = 1e5
+"""Of an operation [s], more than a day: films and bags take as many pictures as it has tenths of a second."""
+LARGEST_SCENE = 200.0
+"""Of an obstacle [m]: what a task may say, and room for its place."""
 
 
 def save_plan(plan: Plan, path: str | Path) -> Path:
     """Write a plan file; it appears whole or not at all. The usual suffix is ``.plan``."""
     path = Path(path)
-    writer = _Writer()
-    fields = _document(writer, plan, str(path)).model_dump(mode="json")
-    text = json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    members = {**writer.members, "plan.json": text.encode(), "task.yaml": plan.task.source.encode()}
-    write_bytes(path, pack(members), error=PlanError)
+    document, members = _document(plan, str(path))
+    text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    members |= {"plan.json": text.encode(), "task.yaml": plan.task.source.encode()}
+    members["robot.urdf"] = read_urdf(document.task.robot).to_xml().encode()
+    members |= {name: array_bytes(array) for name, array in _arrays(plan).items()}
+    write_bytes(path, pack(members, first=ARCHIVE.document), error=PlanError)
     return path
 
 
 def plan_fields(plan: Plan) -> dict[str, Any]:
     """The content of ``plan.json``: a plan in JSON's own types, without its large arrays."""
-    fields: dict[str, Any] = _document(_Writer(), plan, plan.task.name).model_dump(mode="json")
+    fields: dict[str, Any] = _document(plan, plan.task.name)[0].model_dump(mode="json")
     return fields
 
 
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file. Neither the task's folder nor the robot's files are needed."""
-    archive = Archive(Path(path))
-    fields = _fields(archive)
+    archive = Archive(Path(path), ARCHIVE)
+    fields = archive.document(finite=True)
+    # Format and version first: a newer file is refused by its version, not by its fields.
+    if fields.get("format") != FORMAT:
+        raise archive.refusal("format", f"is {str(fields.get('format'))[:40]!r}", f"expected '{FORMAT}'")
+    version = fields.get("version")
+    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+        allowed = f"this pliant reads version {VERSION}: use a newer pliant, or write the plan again with this one"
+        raise archive.refusal("version", f"is {version}", allowed)
     try:
-        document = parse_document(fields, PlanDocument, source=archive.source, error=PlanError)
-        return build_plan(document, archive)
+        return _PlanReader(archive).plan(parse_document(fields, PLAN, source=archive.source, error=PlanError))
     except PlanError:
         raise
     except InputError as bad:
         raise PlanError(archive.source, bad.problems) from None
 
 
-def _document(writer: _Writer, plan: Plan, source: str) -> PlanDocument:
+def _document(plan: Plan, source: str) -> tuple[Any, dict[str, bytes]]:
+    """``plan.json``, checked as it will be when it is read, and the robot's mesh files."""
+    assembly, meshes = portable_assembly(plan.task.assembly)
+    fields = to_fields(replace(plan, task=replace(plan.task, assembly=assembly)))
     try:
-        return writer.document(plan)
-    except ValidationError as bad:
-        first = bad.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PlanError(source, Problem(where, f"{bad.title} cannot be written: {first['msg']}")) from None
+        return parse_document(fields, PLAN, source=source, error=PlanError), meshes
+    except PlanError as bad:
+        problems = [Problem(p.where, f"cannot be written: {p.what}", p.allowed) for p in bad.problems]
+        raise PlanError(source, problems) from None
 
 
-def _fields(archive: Archive) -> dict[str, Any]:
-    """plan.json as plain data, its format and version looked at first: a newer file is refused in words."""
-    try:
-        fields = json.loads(archive.text("plan.json"), parse_constant=_refuse)
-    except (ValueError, RecursionError) as bad:
-        raise PlanError(archive.source, Problem("plan.json", f"is not JSON: {str(bad)[:100]}")) from None
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        found = fields.get("format") if isinstance(fields, dict) else type(fields).__name__
-        raise PlanError(archive.source, Problem("format", f"is {str(found)[:40]!r}", f"expected '{FORMAT}'"))
-    version = fields.get("version")
-    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
-        allowed = f"this pliant reads version {VERSION}: use a newer pliant, or write the plan again with this one"
-        raise PlanError(archive.source, Problem("version", f"is {version}", allowed))
-    return fields
+def _arrays(plan: Plan) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    for place, mesh in mesh_places(plan.task).items():
+        arrays |= stored_arrays(mesh, place)
+    for i, grasp in enumerate(plan.grasps):
+        arrays |= stored_arrays(grasp.trajectory, f"grasp_{i}")
+        for k, state in enumerate(grasp.states):
+            arrays |= stored_arrays(state, f"grasp_{i}_state_{k}")
+            cells = [np.column_stack([contact.p_object_cells, contact.pressures]) for contact in state.contacts]
+            arrays[_cells_name(i, k)] = np.vstack([np.zeros((0, 4)), *cells])
+    return arrays
 
 
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is not a number in JSON")
+def _cells_name(grasp: int, state: int) -> str:
+    """The array of a state's pressures: one row for each cell, place in the object's frame [m] and pressure [Pa]."""
+    return f"arrays/grasp_{grasp}_state_{state}_cells.npy"
 
 
-class _Writer:
-    """Collects the archive's members while the document is built."""
+class _PlanReader:
+    """From the checked document and the arrays of a plan file to a `Plan`."""
 
-    def __init__(self) -> None:
-        self.members: dict[str, bytes] = {}
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
 
-    def array(self, name: str, array: NDArray[Any], dtype: str) -> None:
-        self.members[f"arrays/{name}.npy"] = array_bytes(np.asarray(array, dtype=dtype))
+    def plan(self, entry: Any) -> Plan:
+        task = self.task(entry.task)
+        grasps = tuple(self.grasp(i, grasp, task) for i, grasp in enumerate(entry.grasps))
+        plan: Plan = from_entry(entry, task=task, grasps=grasps)
+        if plan.counts != entry.counts:
+            raise self.archive.refusal("counts", "do not agree with the rejections", "write the plan again")
+        return plan
 
-    def document(self, plan: Plan) -> PlanDocument:
-        return PlanDocument(
-            format=FORMAT,
-            version=VERSION,
-            units=UNITS,
-            status=plan.status,
-            advice=plan.advice,
-            counts=plan.counts,
-            seed=plan.seed,
-            wall_s=plan.wall_s,
-            cpu_s=plan.cpu_s,
-            versions=plan.versions,
-            task=self.task(plan.task),
-            grasps=tuple(self.grasp(i, grasp) for i, grasp in enumerate(plan.grasps)),
-            hypotheses=tuple(_hypothesis(each) for each in plan.hypotheses),
-            rejections=tuple(
-                RejectionEntry(
-                    number=r.number, stage=r.stage, reason=r.reason, margin=r.margin, unit=r.unit, detail=r.detail
-                )
-                for r in plan.rejections
-            ),
-            stable=tuple(
-                StableEntry(number=s.number, largest_force=s.largest_force, epsilon=s.epsilon) for s in plan.stable
-            ),
+    def task(self, entry: Any) -> Task:
+        assembly = read_assembly(entry.robot, self.archive)
+        self.check_joints(entry, "task", assembly.robot.dof)
+        mesh = check_size(self.mesh(entry.object.mesh))
+        volume, declared = mesh_volume(mesh), entry.object.rest_volume
+        if not (volume > 0.0 and abs(volume - declared) <= 1e-6 * volume):
+            allowed = f"its mesh has {volume:.6g} m3"
+            raise self.archive.refusal("task.object.rest_volume", f"is {declared:.6g} m3", allowed)
+        task: Task = from_entry(
+            entry,
+            assembly=assembly,
+            body=from_entry(entry.object, mesh=mesh),
+            scene=tuple(check_size(self.mesh(item), smallest=0.0, largest=LARGEST_SCENE) for item in entry.scene),
+            source=self.archive.text("task.yaml", MOST_TASK),
         )
+        return task
 
-    def task(self, task: Task) -> TaskEntry:
-        robot, members = robot_entry(task.assembly)
-        self.members.update(members)
-        body = task.body
-        return TaskEntry(
-            name=task.name,
-            robot=robot,
-            q_start=_floats(task.q_start),
-            object=ObjectEntry(
-                mesh=self.mesh("object", body.mesh),
-                material=body.material,
-                dry_mass=body.dry_mass,
-                liquid=body.liquid,
-                limits=body.limits,
-                rest_volume=body.rest_volume,
-            ),
-            object_pose=pose_rows(task.T_world_object),
-            scene=tuple(self.mesh(f"scene_{i}", mesh) for i, mesh in enumerate(task.scene)),
-            wish=task.goal,
-            options=task.options,
-            notes=task.notes,
-        )
+    def mesh(self, entry: Any) -> Mesh:
+        return Mesh(**read_arrays(Mesh, entry.array, self.array), name=entry.name)
 
-    def mesh(self, array: str, mesh: Mesh) -> MeshEntry:
-        self.array(f"{array}_vertices", mesh.vertices, "<f8")
-        self.array(f"{array}_faces", mesh.faces, "<i8")
-        return MeshEntry(name=mesh.name, array=array)
+    def grasp(self, i: int, entry: Any, task: Task) -> PlannedGrasp:
+        self.check_joints(entry, f"grasps[{i}]", task.assembly.robot.dof)
+        states = tuple(self.state(i, k, state, task) for k, state in enumerate(entry.states))
+        trajectory = self.trajectory(i, entry.trajectory, task.assembly.robot.dof)
+        grasp: PlannedGrasp = from_entry(entry, trajectory=trajectory, states=states)
+        return grasp
 
-    def grasp(self, i: int, grasp: PlannedGrasp) -> GraspEntry:
-        return GraspEntry(
-            hypothesis=_hypothesis(grasp.hypothesis),
-            trajectory=self.trajectory(f"grasp_{i}", grasp.trajectory),
-            states=tuple(self.state(f"grasp_{i}_state_{k}", state) for k, state in enumerate(grasp.states)),
-            q_pregrasp=_floats(grasp.q_pregrasp),
-            q_touch=_floats(grasp.q_touch),
-            largest_force=grasp.largest_force,
-            largest_pressure=grasp.largest_pressure,
-            com_shift=grasp.com_shift,
-            joint_range=grasp.joint_range,
-            arm_path=grasp.arm_path,
-            epsilon=grasp.epsilon,
-            slack=grasp.slack,
-            warnings=grasp.warnings,
-        )
+    def trajectory(self, i: int, entry: Any, dof: int) -> Trajectory:
+        arrays = read_arrays(Trajectory, f"grasp_{i}", self.array, points=entry.points, joints=dof)
+        times, where = arrays["times"], f"arrays/grasp_{i}_times.npy"
+        if times[0] != 0.0 or not np.all(np.diff(times) > 0.0):
+            raise self.archive.refusal(where, "does not increase from 0", "times in seconds, in order")
+        if times[-1] > LONGEST:
+            raise self.archive.refusal(where, f"ends at {times[-1]:.4g} s", f"at most {LONGEST:g} s")
+        if sum(run.points for run in entry.phases) != entry.points:
+            allowed = f"the trajectory has {entry.points} points"
+            raise self.archive.refusal(f"grasps[{i}].trajectory.phases", "do not add up", allowed)
+        phases = tuple(run.phase for run in entry.phases for _ in range(run.points))
+        trajectory: Trajectory = from_entry(entry, **arrays, phases=phases)
+        return trajectory
 
-    def trajectory(self, name: str, trajectory: Trajectory) -> TrajectoryEntry:
-        self.array(f"{name}_times", trajectory.times, "<f8")
-        self.array(f"{name}_joints", trajectory.q, "<f8")
-        self.array(f"{name}_object_poses", trajectory.object_poses, "<f8")
-        phases, first = [], 0
-        for phase, run in groupby(trajectory.phases):
-            last = first + len(list(run)) - 1
-            start, end = float(trajectory.times[first]), float(trajectory.times[last])
-            phases.append(PhaseEntry(phase=phase, points=last - first + 1, start=start, end=end))
-            first = last + 1
-        return TrajectoryEntry(points=len(trajectory.times), duration=trajectory.duration, phases=tuple(phases))
+    def state(self, i: int, k: int, entry: Any, task: Task) -> HeldState:
+        robot, where = task.assembly.robot, f"grasps[{i}].states[{k}]"
+        self.check_joints(entry, where, robot.dof)
+        cells = self.array(_cells_name(i, k), "<f8", (None, 4))
+        ends = np.cumsum([0, *(contact.cells for contact in entry.contacts)])
+        if ends[-1] != len(cells):
+            allowed = f"{_cells_name(i, k)} has {len(cells)}"
+            raise self.archive.refusal(f"{where}.contacts", f"name {ends[-1]} cells", allowed)
+        contacts = []
+        for n, (contact, a, b) in enumerate(zip(entry.contacts, ends[:-1], ends[1:], strict=True)):
+            if contact.link not in robot.link_names:
+                allowed = f"one of {robot.name}'s links"
+                raise self.archive.refusal(f"{where}.contacts[{n}].link", f"no link '{contact.link}'", allowed)
+            places, pressures = np.ascontiguousarray(cells[a:b, :3]), np.ascontiguousarray(cells[a:b, 3])
+            contacts.append(from_entry(contact, p_object_cells=places, pressures=pressures))
+        vertices = len(task.body.mesh.vertices)
+        arrays = read_arrays(HeldState, f"grasp_{i}_state_{k}", self.array, vertices=vertices)
+        state: HeldState = from_entry(entry, **arrays, contacts=tuple(contacts))
+        return state
 
-    def state(self, name: str, state: HeldState) -> StateEntry:
-        self.array(f"{name}_displacement", state.displacement, "<f4")
-        cells = [np.column_stack([contact.p_object_cells, contact.pressures]) for contact in state.contacts]
-        self.array(f"{name}_cells", np.vstack([np.zeros((0, 4)), *cells]), "<f8")
-        return StateEntry(
-            time=state.time,
-            phase=state.phase,
-            q=_floats(state.q),
-            pose=pose_rows(state.T_world_object),
-            contacts=tuple(_contact(contact) for contact in state.contacts),
-            centre_of_mass=_floats(state.centre_of_mass),
-            centre_at_rest=_floats(state.centre_at_rest),
-            load=_floats(state.load),
-            torques=_floats(state.torques),
-            friction_usage=state.friction_usage,
-            volume_change=state.volume_change,
-            liquid_level=state.liquid_level,
-        )
+    def array(self, name: str, dtype: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+        return self.archive.array(name, dtype, shape, finite=True)
 
-
-def _contact(contact: PlannedContact) -> ContactEntry:
-    return ContactEntry(
-        link=contact.link,
-        finger=contact.finger,
-        patch=contact.patch,
-        pose=pose_rows(contact.T_object_contact),
-        p_link=_floats(contact.p_link),
-        force=_floats(contact.force),
-        wanted=_floats(contact.wanted),
-        radius=contact.radius,
-        half_axes=_floats(contact.half_axes),
-        peak_pressure=contact.peak_pressure,
-        area=contact.area,
-        depth=contact.depth,
-        stiffness=_floats(contact.stiffness),
-        friction=contact.friction,
-        max_force=contact.max_force,
-        cells=len(contact.pressures),
-        cell_area=contact.cell_area,
-    )
-
-
-def _hypothesis(hypothesis: Hypothesis) -> HypothesisEntry:
-    return HypothesisEntry(
-        number=hypothesis.number,
-        pose=pose_rows(hypothesis.T_object_palm),
-        preshape=hypothesis.preshape,
-        fingers=hypothesis.fingers,
-        source=hypothesis.source,
-        opening=hypothesis.opening,
-    )
-
-
-def _floats(values: NDArray[Any]) -> Any:
-    """A tuple of Python floats: they are written with as many digits as they need."""
-    return tuple(np.asarray(values, dtype=np.float64).tolist())
+    def check_joints(self, entry: Any, where: str, dof: int) -> None:
+        """Every field with one number for each joint has as many as there are joints."""
+        for word in words_of_kind(entry, Joints, RealJoints):
+            if (found := len(getattr(entry, word))) != dof:
+                allowed = f"the robot has {dof} independent joints"
+                raise self.archive.refusal(f"{where}.{word}", f"has {found} values", allowed)

@@ -6,37 +6,19 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from pliant.elastic import cache_folder, trim_files
 from pliant.errors import InputError, PlanError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
-from pliant.files.plan_archive import Archive
-from pliant.files.plan_schema import (
-    InertialEntry,
-    JointEntry,
-    LinkEntry,
-    MimicEntry,
-    RobotEntry,
-    ShapeEntry,
-    pose_rows,
-    to_se3,
-)
+from pliant.files.archive import Archive
+from pliant.files.plan_schema import MESHES
+from pliant.files.records import from_entry, to_se3
 from pliant.objects import FORMATS
-from pliant.robot import (
-    Assembly,
-    Inertial,
-    Joint,
-    Link,
-    LinkShape,
-    Mimic,
-    Robot,
-    Urdf,
-    description_problems,
-    parse_urdf,
-)
+from pliant.robot import Assembly, LinkShape, Robot, Urdf, description_problems, parse_urdf
 
 MOST_MESH_BYTES = 200_000_000
 MOST_KEPT = 2_000_000_000
@@ -45,70 +27,35 @@ KINDS = (*FORMATS, "dae")
 """Mesh files that a robot may come with; a .dae is carried along though only other programs can show it."""
 
 
-def robot_entry(assembly: Assembly) -> tuple[RobotEntry, dict[str, bytes]]:
-    """The robot's entry in ``plan.json``, and the members that go with it: mesh files and a URDF for other programs.
+def portable_assembly(assembly: Assembly) -> tuple[Assembly, dict[str, bytes]]:
+    """The robot with mesh files named by the hash of their content, and these files."""
+    names: dict[Path, Path] = {}
+    members: dict[str, bytes] = {}
 
-    The URDF names its meshes relative to itself, so an unpacked plan file is a robot that anything can load.
-    """
-    meshes: dict[str, bytes] = {}
-    names: dict[Path, str] = {}
-
-    def mesh_name(path: Path | None) -> str | None:
-        if path is None:
-            return None
+    def hashed(path: Path) -> Path:
         if path not in names:
             data = read_bytes(path, most=MOST_MESH_BYTES, kind="a mesh", error=PlanError)
-            names[path] = f"{hashlib.sha256(data).hexdigest()}{path.suffix.lower()}"
-            meshes[f"meshes/{names[path]}"] = data
+            names[path] = Path(MESHES, f"{hashlib.sha256(data).hexdigest()}{path.suffix.lower()}")
+            members[names[path].as_posix()] = data
         return names[path]
 
-    def shapes(of: tuple[LinkShape, ...]) -> tuple[ShapeEntry, ...]:
-        return tuple(
-            ShapeEntry(
-                kind=s.kind,  # type: ignore[arg-type]
-                size=s.size,
-                pose=pose_rows(s.T_link_shape),
-                mesh=mesh_name(s.path),
-                colour=s.colour,
-            )
-            for s in of
-        )
-
     robot = assembly.robot
-    links = tuple(
-        LinkEntry(
-            name=link.name,
-            visuals=shapes(link.visuals),
-            collisions=shapes(link.collisions),
-            inertial=None
-            if link.inertial is None
-            else InertialEntry(
-                mass=link.inertial.mass, pose=pose_rows(link.inertial.T_link_centre), inertia=link.inertial.inertia
-            ),
-        )
-        for link in robot.urdf.links
-    )
-    entry = RobotEntry(
-        name=robot.name,
-        source=robot.urdf.source,
-        notes=robot.urdf.notes,
-        base=pose_rows(robot.T_world_base),
-        links=links,
-        joints=tuple(_joint_entry(joint) for joint in robot.urdf.joints),
-        joint_names=robot.joint_names,
-        arm=assembly.arm,
-        hand=assembly.hand,
-        arm_joints=tuple(assembly.arm_joints.tolist()),
-        hand_joints=tuple(assembly.hand_joints.tolist()),
-    )
-    portable = _urdf(entry, {name: Path("meshes") / name for name in names.values()})
-    return entry, {**meshes, "robot.urdf": portable.to_xml().encode()}
+    moved = Robot(_with_paths(robot.urdf, hashed), T_world_base=robot.T_world_base)
+    return replace(assembly, robot=moved), members
 
 
-def read_assembly(entry: RobotEntry, archive: Archive) -> Assembly:
+def read_urdf(entry: Any) -> Urdf:
+    """The tree of an entry; its meshes are named relative to itself, so an unpacked plan is a robot for any program."""
+    links, joints = (tuple(from_entry(item) for item in items) for items in (entry.links, entry.joints))
+    return Urdf(entry.name, links, joints, entry.source, entry.notes)
+
+
+def read_assembly(entry: Any, archive: Archive) -> Assembly:
     """The robot again. Its mesh files are put into pliant's cache folder under the hash of their content."""
-    wanted = sorted({s.mesh for link in entry.links for s in (*link.visuals, *link.collisions) if s.mesh is not None})
-    urdf = _urdf(entry, _unpack_meshes(wanted, archive))
+    urdf = read_urdf(entry)
+    shapes = [shape for link in urdf.links for shape in (*link.visuals, *link.collisions)]
+    paths = _unpack_meshes(sorted({shape.path.name for shape in shapes if shape.path is not None}), archive)
+    urdf = _with_paths(urdf, lambda path: paths[path.name])
     try:
         # The reader of URDF files knows everything that can be wrong with a tree; what it reads is not used, since a
         # rotation written as three angles would not come back to the last bit.
@@ -130,67 +77,18 @@ def read_assembly(entry: RobotEntry, archive: Archive) -> Assembly:
         problems.append(Problem("task.robot", what, f"together they are 0 .. {robot.dof - 1}, each once"))
     if problems:
         raise PlanError(archive.source, problems)
-    arm_joints, hand_joints = (np.array(each, dtype=np.int64) for each in (entry.arm_joints, entry.hand_joints))
-    return Assembly(robot, entry.arm, entry.hand, arm_joints, hand_joints)
+    assembly: Assembly = from_entry(entry, robot=robot)
+    return assembly
 
 
-def _joint_entry(joint: Joint) -> JointEntry:
-    m = joint.mimic
-    return JointEntry(
-        name=joint.name,
-        kind=joint.kind,  # type: ignore[arg-type]
-        parent=joint.parent,
-        child=joint.child,
-        pose=pose_rows(joint.T_parent_joint),
-        axis=joint.axis,
-        lower=joint.lower,
-        upper=joint.upper,
-        velocity=joint.velocity,
-        effort=joint.effort,
-        damping=joint.damping,
-        friction=joint.friction,
-        mimic=None if m is None else MimicEntry(joint=m.joint, multiplier=m.multiplier, offset=m.offset),
-    )
+def _with_paths(urdf: Urdf, path: Callable[[Path], Path]) -> Urdf:
+    """The same tree with other places of its mesh files."""
 
+    def moved(shapes: tuple[LinkShape, ...]) -> tuple[LinkShape, ...]:
+        return tuple(shape if shape.path is None else replace(shape, path=path(shape.path)) for shape in shapes)
 
-def _urdf(entry: RobotEntry, paths: dict[str, Path]) -> Urdf:
-    def shapes(of: tuple[ShapeEntry, ...]) -> tuple[LinkShape, ...]:
-        return tuple(
-            LinkShape(s.kind, s.size, to_se3(s.pose), paths[s.mesh] if s.mesh is not None else None, s.colour)
-            for s in of
-        )
-
-    links = tuple(
-        Link(
-            link.name,
-            shapes(link.visuals),
-            shapes(link.collisions),
-            None
-            if link.inertial is None
-            else Inertial(link.inertial.mass, to_se3(link.inertial.pose), link.inertial.inertia),
-        )
-        for link in entry.links
-    )
-    return Urdf(entry.name, links, tuple(_joint(joint) for joint in entry.joints), entry.source, entry.notes)
-
-
-def _joint(entry: JointEntry) -> Joint:
-    m = entry.mimic
-    return Joint(
-        name=entry.name,
-        kind=entry.kind,
-        parent=entry.parent,
-        child=entry.child,
-        T_parent_joint=to_se3(entry.pose),
-        axis=entry.axis,
-        lower=entry.lower,
-        upper=entry.upper,
-        velocity=entry.velocity,
-        effort=entry.effort,
-        damping=entry.damping,
-        friction=entry.friction,
-        mimic=None if m is None else Mimic(m.joint, m.multiplier, m.offset),
-    )
+    links = tuple(replace(k, visuals=moved(k.visuals), collisions=moved(k.collisions)) for k in urdf.links)
+    return replace(urdf, links=links)
 
 
 def _unpack_meshes(names: list[str], archive: Archive) -> dict[str, Path]:

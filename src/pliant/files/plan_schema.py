@@ -1,187 +1,131 @@
-"""The schema of ``plan.json`` inside a plan file: every field of a `Plan` but its large arrays, and the robot's tree.
+"""What ``plan.json`` inside a plan file holds: every field of a `Plan` but its large arrays, and the robot's tree.
 
-SI units. A pose is the upper three rows of the homogeneous matrix, written in full precision, so that what is read
-is what was written to the last bit. Numbers that may be unbounded are written "inf", "-inf" or "nan" where they are.
+The fields are those of the dataclasses; here is what their types do not say: bounds, lengths, other words, other
+places. SI units.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-import numpy as np
-import pinocchio as pin
-from pydantic import (
-    AfterValidator,
-    AllowInfNan,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field
 
 from pliant.documents import Document
-from pliant.objects import ContactLimits, Liquid, Material
-from pliant.planner import Goal, Phase, PlannerOptions, PlanStatus, Stage
-from pliant.robot import ArmDescription, HandDescription
+from pliant.files.records import Bounded, Count, Kept, PoseRows, Real, StoredArray, record, several
+from pliant.objects import Body, Mesh
+from pliant.planner import (
+    HeldState,
+    Hypothesis,
+    Phase,
+    Plan,
+    PlannedContact,
+    PlannedGrasp,
+    Rejection,
+    StableGrasp,
+    Task,
+    Trajectory,
+)
+from pliant.robot import Assembly, Inertial, Joint, Link, LinkShape, Mimic
 
 FORMAT: Final = "pliant plan"
 VERSION: Final = 1
+MESHES: Final = "meshes"
+"""The archive's folder of the robot's mesh files."""
 UNITS = {
     "length": "m", "angle": "rad", "time": "s", "force": "N", "torque": "N m", "pressure": "Pa", "stiffness": "N/m",
     "mass": "kg", "pose": "upper three rows of the homogeneous matrix", "quaternion": "w x y z",
 }  # fmt: skip
 
-_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
-
-def _from_word(value: Any) -> Any:
-    return _SPECIAL.get(value, value) if isinstance(value, str) else value
-
-
-def _to_word(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
-
-
-def _is_number(value: float) -> float:
+def _is_limit(value: float) -> float:
     if math.isnan(value):
         raise ValueError("nan is no limit; a joint without one has inf")
     return value
 
 
-Real = Annotated[float, AllowInfNan(True), BeforeValidator(_from_word), PlainSerializer(_to_word)]
-"""A computed number: may be infinite or undefined."""
-Limit = Annotated[Real, AfterValidator(_is_number)]
+def _is_unit(axis: tuple[float, float, float]) -> tuple[float, float, float]:
+    if abs(math.hypot(*axis) - 1.0) > 1e-6:
+        raise ValueError(f"the axis {axis} is not of length one")
+    return axis
+
+
+Limit = Annotated[Real, AfterValidator(_is_limit)]
 """A bound: may be infinite, not undefined."""
 Text = Annotated[str, Field(max_length=100_000)]
 _PART = r"[^/\\\x00-\x1f]"
 FileName = Annotated[str, Field(max_length=255, pattern=rf"^{_PART}*[^./\\\x00-\x1f]{_PART}*$")]
 """Becomes the name of a file: one part of a path, and not only dots."""
+MeshName = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.[a-z]{2,5}$")]
+"""Of a file in the archive's folder ``meshes``."""
 Vector = tuple[float, float, float]
+UnitVector = Annotated[Vector, AfterValidator(_is_unit)]
+Vector6 = tuple[float, float, float, float, float, float]
 Reals3 = tuple[Real, Real, Real]
-Bounded = Annotated[float, Field(ge=-1e9, le=1e9)]
-"""A length or a factor, no larger than in a URDF."""
-Row = tuple[float, float, float, Bounded]
-Count = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Joints = Annotated[tuple[float, ...], Field(max_length=1000)]
-
-
-def _is_pose(rows: tuple[Row, Row, Row]) -> tuple[Row, Row, Row]:
-    R = np.array(rows)[:, :3]
-    if np.abs(R).max() > 1.1 or np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
-        raise ValueError("its first three columns are no rotation")
-    return rows
-
-
-PoseRows = Annotated[tuple[Row, Row, Row], AfterValidator(_is_pose)]
-
-
-def pose_rows(T: pin.SE3) -> tuple[Row, Row, Row]:
-    """A pose as three rows of four numbers."""
-    a, b, c = np.column_stack([T.rotation, T.translation]).tolist()
-    return tuple(a), tuple(b), tuple(c)
-
-
-def to_se3(rows: tuple[Row, Row, Row]) -> pin.SE3:
-    """The pose again, bit for bit."""
-    matrix = np.array(rows)
-    return pin.SE3(np.ascontiguousarray(matrix[:, :3]), np.ascontiguousarray(matrix[:, 3]))
+"""One number for each independent joint, as is `RealJoints`."""
+RealJoints = Annotated[tuple[Real, ...], Field(max_length=1000)]
 
 
 # -- the robot ---------------------------------------------------------------------------------------------------------
 
 
-class ShapeEntry(Document):
-    """A shape of a link; ``mesh`` is the name of the file in the archive's folder ``meshes``."""
-
-    kind: Literal["mesh", "box", "cylinder", "sphere"]
-    size: Annotated[tuple[Bounded, ...], Field(min_length=1, max_length=3)]
-    pose: PoseRows
-    mesh: Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.[a-z]{2,5}$")] | None = None
-    colour: tuple[float, float, float, float] | None = None
-
-    @model_validator(mode="after")
-    def _is_shape(self) -> ShapeEntry:
-        wanted = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}[self.kind]
-        if len(self.size) != wanted:
-            raise ValueError(f"a {self.kind} has {wanted} sizes, not {len(self.size)}")
-        if (self.kind == "mesh") != (self.mesh is not None):
-            raise ValueError(f"a {self.kind} {'needs a' if self.kind == 'mesh' else 'has no'} mesh file")
-        # A mesh may be mirrored; nothing may be flat.
-        if 0.0 in self.size or (self.kind != "mesh" and min(self.size) < 0.0):
-            raise ValueError(f"a {self.kind} of size {self.size}")
-        return self
+def _is_shape(shape: Any) -> Any:
+    wanted = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}[shape.kind]
+    if len(shape.size) != wanted:
+        raise ValueError(f"a {shape.kind} has {wanted} sizes, not {len(shape.size)}")
+    if (shape.kind == "mesh") != (shape.mesh is not None):
+        raise ValueError(f"a {shape.kind} {'needs a' if shape.kind == 'mesh' else 'has no'} mesh file")
+    # A mesh may be mirrored; nothing may be flat.
+    if 0.0 in shape.size or (shape.kind != "mesh" and min(shape.size) < 0.0):
+        raise ValueError(f"a {shape.kind} of size {shape.size}")
+    return shape
 
 
-class InertialEntry(Document):
-    """Mass, frame of the centre of mass, inertia xx xy xz yy yz zz."""
-
-    mass: NotNegative
-    pose: PoseRows
-    inertia: tuple[float, float, float, float, float, float]
-
-
-class LinkEntry(Document):
-    """A link."""
-
-    name: str
-    visuals: Annotated[tuple[ShapeEntry, ...], Field(max_length=1000)] = ()
-    collisions: Annotated[tuple[ShapeEntry, ...], Field(max_length=1000)] = ()
-    inertial: InertialEntry | None = None
-
-
-class MimicEntry(Document):
-    """A follower: multiplier * master + offset."""
-
-    joint: str
-    multiplier: float
-    offset: float
-
-
-class JointEntry(Document):
-    """A joint; limits may be infinite."""
-
-    name: str
-    kind: Literal["revolute", "continuous", "prismatic", "fixed"]
-    parent: str
-    child: str
-    pose: PoseRows
-    axis: Vector
-    lower: Limit
-    upper: Limit
-    velocity: Limit
-    effort: Limit
-    damping: float
-    friction: float
-    mimic: MimicEntry | None = None
-
-    @field_validator("axis")
-    @classmethod
-    def _is_unit(cls, axis: Vector) -> Vector:
-        if abs(math.hypot(*axis) - 1.0) > 1e-6:
-            raise ValueError(f"the axis {axis} is not of length one")
-        return axis
-
-
-class RobotEntry(Document):
-    """The whole robot: one tree, where it stands, and what the descriptions say of arm and hand."""
-
-    name: str
-    source: Text
-    notes: tuple[Text, ...]
-    base: PoseRows
-    links: Annotated[tuple[LinkEntry, ...], Field(min_length=1, max_length=2000)]
-    joints: Annotated[tuple[JointEntry, ...], Field(max_length=2000)]
-    joint_names: tuple[str, ...]
-    arm: ArmDescription | None
-    hand: HandDescription | None
-    arm_joints: tuple[Count, ...]
-    hand_joints: tuple[Count, ...]
+record(
+    LinkShape,
+    kind=Literal["mesh", "box", "cylinder", "sphere"],
+    size=Annotated[tuple[Bounded, ...], Field(min_length=1, max_length=3)],
+    T_link_shape=Kept("pose"),
+    path=Kept("mesh", MeshName | None, lambda path: path and path.name, lambda name: name and Path(MESHES, name)),
+    colour=tuple[float, float, float, float] | None,
+    check=_is_shape,
+)
+record(Inertial, mass=NotNegative, T_link_centre=Kept("pose"), inertia=Vector6)
+record(Link, visuals=several(LinkShape, most=1000), collisions=several(LinkShape, most=1000))
+record(Mimic, multiplier=float, offset=float)
+record(
+    Joint,
+    kind=Literal["revolute", "continuous", "prismatic", "fixed"],
+    T_parent_joint=Kept("pose"),
+    axis=UnitVector,
+    lower=Limit,
+    upper=Limit,
+    velocity=Limit,
+    effort=Limit,
+    damping=float,
+    friction=float,
+)
+record(
+    Assembly,
+    # The tree, where it stands, and for other programs the names of its independent joints.
+    robot=None,
+    repeated={
+        "name": (str, lambda assembly: assembly.robot.name),
+        "source": (Text, lambda assembly: assembly.robot.urdf.source),
+        "notes": (tuple[Text, ...], lambda assembly: assembly.robot.urdf.notes),
+        "base": (PoseRows, lambda assembly: assembly.robot.T_world_base),
+        "links": (several(Link, least=1, most=2000), lambda assembly: assembly.robot.urdf.links),
+        "joints": (several(Joint, most=2000), lambda assembly: assembly.robot.urdf.joints),
+        "joint_names": (tuple[str, ...], lambda assembly: assembly.robot.joint_names),
+    },
+    arm_joints=tuple[Count, ...],
+    hand_joints=tuple[Count, ...],
+)
 
 
 # -- the task ----------------------------------------------------------------------------------------------------------
@@ -194,101 +138,52 @@ class MeshEntry(Document):
     array: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,30}$")]
 
 
-class ObjectEntry(Document):
-    """What is held."""
-
-    mesh: MeshEntry
-    material: Material
-    dry_mass: NotNegative
-    liquid: Liquid | None
-    limits: ContactLimits
-    rest_volume: NotNegative
+def mesh_places(task: Task) -> dict[str, Mesh]:
+    """The meshes of a task by the names that begin those of their arrays."""
+    return {"object": task.body.mesh, **{f"scene_{i}": mesh for i, mesh in enumerate(task.scene)}}
 
 
-class TaskEntry(Document):
-    """The question; its file's text is ``task.yaml`` in the archive."""
-
-    name: FileName
-    robot: RobotEntry
-    q_start: Joints
-    object: ObjectEntry
-    object_pose: PoseRows
-    scene: Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)]
-    wish: Goal
-    options: PlannerOptions
-    notes: tuple[Text, ...]
+record(
+    Mesh,
+    vertices=StoredArray("vertices", "<f8", (None, 3)),
+    faces=StoredArray("faces", "<i8", (None, 3)),
+    name=None,
+)
+record(
+    Body,
+    mesh=Kept(kind=MeshEntry, write=lambda mesh: MeshEntry(name=mesh.name, array="object")),
+    dry_mass=NotNegative,
+    rest_volume=NotNegative,
+)
+record(
+    Task,
+    first=("name",),
+    name=FileName,
+    assembly=Kept("robot"),
+    q_start=Joints,
+    body=Kept("object"),
+    T_world_object=Kept("object_pose"),
+    scene=Kept(
+        kind=Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)],
+        write=lambda scene: [MeshEntry(name=mesh.name, array=f"scene_{i}") for i, mesh in enumerate(scene)],
+    ),
+    goal=Kept("wish"),
+    notes=tuple[Text, ...],
+    source=None,
+)
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-class HypothesisEntry(Document):
-    """A hand pose relative to the object, preshape and fingers."""
-
-    number: Count
-    pose: PoseRows
-    preshape: str
-    fingers: Annotated[tuple[str, ...], Field(max_length=100)]
-    source: Text
-    opening: float
+def reason_text(reason: str) -> str:
+    """The reason of a rejection as the file has it."""
+    return str(reason)
 
 
-class RejectionEntry(Document):
-    """Why a hypothesis fell."""
-
-    number: Count
-    stage: Stage
-    reason: Text
-    margin: Real
-    unit: str
-    detail: Text
-
-
-class StableEntry(Document):
-    """A hypothesis that held on the way."""
-
-    number: Count
-    largest_force: Real
-    epsilon: Real
-
-
-class ContactEntry(Document):
-    """A contact region. ``cells`` rows of the state's array of cells belong to it, after those of the ones before."""
-
-    link: str
-    finger: str
-    patch: Count
-    pose: PoseRows
-    p_link: Vector
-    force: Reals3
-    wanted: Reals3
-    radius: Real
-    half_axes: tuple[Real, Real]
-    peak_pressure: Real
-    area: Real
-    depth: Real
-    stiffness: Reals3
-    friction: NotNegative
-    max_force: Real
-    cells: Count
-    cell_area: Real
-
-
-class StateEntry(Document):
-    """The held object at one instant."""
-
-    time: float
-    phase: Phase
-    q: Joints
-    pose: PoseRows
-    contacts: Annotated[tuple[ContactEntry, ...], Field(max_length=1000)]
-    centre_of_mass: Vector
-    centre_at_rest: Vector
-    load: tuple[float, float, float, float, float, float]
-    torques: Annotated[tuple[Real, ...], Field(max_length=1000)]
-    friction_usage: Real
-    volume_change: Real
-    liquid_level: Real | None
+def read_reason(text: str) -> str:
+    """The reason of a rejection from the file's text."""
+    return text
 
 
 class PhaseEntry(Document):
@@ -300,47 +195,81 @@ class PhaseEntry(Document):
     end: float
 
 
-class TrajectoryEntry(Document):
-    """What the arrays of the trajectory are about."""
-
-    points: Annotated[int, Field(ge=2, le=10_000_000)]
-    duration: Positive
-    phases: tuple[PhaseEntry, ...]
-
-
-class GraspEntry(Document):
-    """A grasp with its operation."""
-
-    hypothesis: HypothesisEntry
-    trajectory: TrajectoryEntry
-    states: Annotated[tuple[StateEntry, ...], Field(min_length=1, max_length=10_000)]
-    q_pregrasp: Joints
-    q_touch: Joints
-    largest_force: Real
-    largest_pressure: Real
-    com_shift: Real
-    joint_range: Real
-    arm_path: Real
-    epsilon: Real
-    slack: Real
-    warnings: tuple[Text, ...]
+def _phase_runs(trajectory: Trajectory) -> list[PhaseEntry]:
+    runs, first = [], 0
+    for phase, run in groupby(trajectory.phases):
+        last = first + len(list(run)) - 1
+        start, end = float(trajectory.times[first]), float(trajectory.times[last])
+        runs.append(PhaseEntry(phase=phase, points=last - first + 1, start=start, end=end))
+        first = last + 1
+    return runs
 
 
-class PlanDocument(Document):
-    """The whole of ``plan.json``; ``counts`` repeats how many fell and why, for readers that want no more."""
-
-    format: Literal["pliant plan"]
-    version: Literal[1]
-    units: dict[str, str]
-    status: PlanStatus
-    advice: Text
-    counts: dict[str, Count]
-    seed: int
-    wall_s: Real
-    cpu_s: dict[str, Real]
-    versions: dict[str, str]
-    task: TaskEntry
-    grasps: Annotated[tuple[GraspEntry, ...], Field(max_length=1000)]
-    hypotheses: tuple[HypothesisEntry, ...]
-    rejections: tuple[RejectionEntry, ...]
-    stable: tuple[StableEntry, ...]
+record(
+    Hypothesis,
+    T_object_palm=Kept("pose"),
+    fingers=Annotated[tuple[str, ...], Field(max_length=100)],
+    source=Text,
+    opening=float,
+)
+record(Rejection, reason=Kept(kind=Text, write=reason_text, read=read_reason), detail=Text)
+record(StableGrasp)
+record(
+    PlannedContact,
+    T_object_contact=Kept("pose"),
+    p_link=Vector,
+    force=Reals3,
+    wanted=Reals3,
+    half_axes=tuple[Real, Real],
+    stiffness=Reals3,
+    friction=NotNegative,
+    p_object_cells=None,
+    # So many rows of the state's array of cells belong to it, after those of the contacts before.
+    pressures=Kept("cells", Count, write=len),
+)
+record(
+    HeldState,
+    time=float,
+    q=Joints,
+    T_world_object=Kept("pose"),
+    contacts=several(PlannedContact, most=1000),
+    centre_of_mass=Vector,
+    centre_at_rest=Vector,
+    load=Vector6,
+    torques=RealJoints,
+    displacement=StoredArray("displacement", "<f4", ("vertices", 3)),
+)
+record(
+    Trajectory,
+    repeated={
+        "points": (Annotated[int, Field(ge=2, le=10_000_000)], lambda trajectory: len(trajectory.times)),
+        "duration": (Positive, lambda trajectory: trajectory.duration),
+        "phases": (tuple[PhaseEntry, ...], _phase_runs),
+    },
+    times=StoredArray("times", "<f8", ("points",)),
+    q=StoredArray("joints", "<f8", ("points", "joints")),
+    phases=None,
+    object_poses=StoredArray("object_poses", "<f8", ("points", 7)),
+)
+record(
+    PlannedGrasp,
+    states=several(HeldState, least=1, most=10_000),
+    q_pregrasp=Joints,
+    q_touch=Joints,
+    warnings=tuple[Text, ...],
+)
+PLAN = record(
+    Plan,
+    first=("format", "version", "units", "status", "advice", "counts", "seed", "wall_s", "cpu_s", "versions"),
+    repeated={
+        "format": (Literal["pliant plan"], lambda plan: FORMAT),
+        "version": (Literal[1], lambda plan: VERSION),
+        "units": (dict[str, str], lambda plan: UNITS),
+        # How many were rejected and why, for readers that want no more.
+        "counts": (dict[str, Count], lambda plan: plan.counts),
+    },
+    grasps=several(PlannedGrasp, most=1000),
+    advice=Text,
+    seed=int,
+)
+"""The whole of ``plan.json``."""

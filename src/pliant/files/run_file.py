@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.control import Event, PadFrames, RunLog, RunPhase, row_shapes
-from pliant.errors import DocumentError, Problem, unknown_name
-from pliant.file_bytes import read_bytes, write_bytes
-from pliant.files.zip_parts import PartsKind, ZipParts, array_bytes, pack
-from pliant.plain_arrays import array_from_bytes
+from pliant.errors import DocumentError, unknown_name
+from pliant.file_bytes import write_bytes
+from pliant.files.archive import Archive, ArchiveKind, pack
+from pliant.plain_arrays import array_bytes
 
 KIND, VERSION = "pliant run", 1
-DOCUMENT = "run.json"
-MOST_BYTES = 400_000_000
-MOST_UNPACKED = 2_000_000_000
-MOST_TEXT = 200_000_000
-NAME = re.compile(r"run\.json|table/[A-Za-z0-9_]{1,60}\.npy|frames/[0-9]{1,6}_(times|counts)\.npy")
-ALLOWED_NAMES = "run.json, table/QUANTITY.npy, frames/NUMBER_times.npy, frames/NUMBER_counts.npy"
+ARCHIVE = ArchiveKind(
+    name="run log",
+    suffix=".run",
+    document="run.json",
+    members=re.compile(r"run\.json|table/[A-Za-z0-9_]{1,60}\.npy|frames/[0-9]{1,6}_(times|counts)\.npy"),
+    allowed="run.json, table/QUANTITY.npy, frames/NUMBER_times.npy, frames/NUMBER_counts.npy",
+    most_bytes=400_000_000,
+    most_unpacked=2_000_000_000,
+    most_text=200_000_000,
+    error=DocumentError,
+)
 
 
 def save_run(log: RunLog, path: str | Path) -> Path:
@@ -42,86 +47,70 @@ def save_run(log: RunLog, path: str | Path) -> Path:
         "events": [[event.time, str(event.phase), event.kind, event.text] for event in log.events],
         "facts": plain(log.facts),
     }
-    parts = {DOCUMENT: json.dumps(document, allow_nan=False).encode()}
+    parts = {ARCHIVE.document: json.dumps(document, allow_nan=False).encode()}
     parts |= {f"table/{quantity}.npy": array_bytes(values) for quantity, values in log.table.items()}
     for i, frames in enumerate(log.frames.values()):
         parts[f"frames/{i}_times.npy"] = array_bytes(frames.times)
         parts[f"frames/{i}_counts.npy"] = array_bytes(frames.counts)
-    write_bytes(path, pack(parts, first=DOCUMENT), error=DocumentError)
+    write_bytes(path, pack(parts, first=ARCHIVE.document), error=DocumentError)
     return path
 
 
 def load_run(path: str | Path) -> RunLog:
     """Read a run log; nothing in the file is ever executed, and every number of it is checked for shape."""
-    path = Path(path)
-    source = str(path)
-    data = read_bytes(path, most=MOST_BYTES, kind="a run log", error=DocumentError, suffixes=(".run",))
-    kind = PartsKind("run log", DOCUMENT, NAME, ALLOWED_NAMES, MOST_UNPACKED, MOST_TEXT, DocumentError)
-    return _parse(ZipParts(data, source, kind), source)
-
-
-def _parse(archive: ZipParts, source: str) -> RunLog:
-    document = _document(archive, source)
+    archive = Archive(Path(path), ARCHIVE)
+    document = archive.document()
+    if document.get("kind") != KIND:
+        raise archive.refusal("kind", "is not a run log", f"'{KIND}'")
+    if document.get("version") != VERSION:
+        what = f"version {document.get('version')!r}"
+        raise archive.refusal("version", what, f"this program reads version {VERSION}")
     try:
-        joints = tuple(str(name) for name in document["joints"])
-        contacts = tuple(str(name) for name in document["contacts"])
-        numbers = {str(name): i for i, name in enumerate(RunPhase)}
-        phases = [str(name) for name in document["phases"]]
+        joints, contacts, phases, quantities, arrays = (
+            tuple(str(name) for name in document[field])
+            for field in ("joints", "contacts", "phases", "quantities", "arrays")
+        )
         events = tuple(
             Event(float(time), RunPhase(phase), str(kind), str(text)) for time, phase, kind, text in document["events"]
         )
-        quantities = [str(name) for name in document["quantities"]]
-        arrays = [str(name) for name in document["arrays"]]
         facts = dict(document["facts"])
     except (KeyError, TypeError, ValueError) as bad:
-        raise DocumentError(source, Problem(DOCUMENT, f"does not fit: {bad!r}", "write it again")) from None
-    table: dict[str, NDArray[Any]] = {name: _array(archive, f"table/{name}.npy", source) for name in quantities}
-    if "time" not in table or "phase" not in table:
-        raise DocumentError(source, Problem(DOCUMENT, "no time or no phase in it", "write it again"))
-    if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
-        raise DocumentError(source, Problem("table/time", "is no list of times", "write it again"))
-    rows, shapes = len(table["time"]), row_shapes(len(joints), len(contacts))
-    for name, values in table.items():
-        if name not in shapes:
-            raise DocumentError(source, unknown_name("quantity", name, shapes, where=f"table/{name}"))
-        if values.shape != (rows, *shapes[name]):
-            what = f"shape {values.shape} does not fit"
-            raise DocumentError(source, Problem(f"table/{name}", what, f"expected {(rows, *shapes[name])}"))
-    for name in shapes.keys() - table.keys():
-        table[name] = np.full((rows, *shapes[name]), np.nan)  # as anything that was not known
-    known = np.array([numbers.get(name, -1) for name in phases])
-    told = table["phase"].astype(np.int64)
-    if ((told < 0) | (told >= len(phases))).any() or (known[told] < 0).any():
-        raise DocumentError(source, Problem("table/phase", "a phase that is not known", ", ".join(numbers)))
-    table["phase"] = known[told].astype(np.int8)
+        raise archive.refusal(ARCHIVE.document, f"does not fit: {bad!r}", "write it again") from None
+    table = _table(archive, quantities, phases, row_shapes(len(joints), len(contacts)))
     frames = {}
     for i, name in enumerate(arrays):
-        times, counts = (_array(archive, f"frames/{i}_{part}.npy", source) for part in ("times", "counts"))
+        times, counts = (archive.array(f"frames/{i}_{part}.npy") for part in ("times", "counts"))
         if times.ndim != 1 or counts.ndim != 3 or len(times) != len(counts):
-            raise DocumentError(source, Problem(f"frames/{i}", f"shapes {times.shape} and {counts.shape} do not fit"))
+            raise archive.refusal(f"frames/{i}", f"shapes {times.shape} and {counts.shape} do not fit")
         frames[name] = PadFrames(times, counts)
     return RunLog(joints, contacts, table, events, frames, facts)
 
 
-def _document(archive: ZipParts, source: str) -> dict[str, Any]:
-    try:
-        document = json.loads(archive.text(DOCUMENT))
-    except (ValueError, RecursionError):
-        raise DocumentError(source, Problem(DOCUMENT, "is not JSON")) from None
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise DocumentError(source, Problem("kind", "is not a run log", f"'{KIND}'"))
-    if document.get("version") != VERSION:
-        what = f"version {document.get('version')!r}"
-        raise DocumentError(source, Problem("version", what, f"this program reads version {VERSION}"))
-    return document
-
-
-def _array(archive: ZipParts, name: str, source: str) -> NDArray[Any]:
-    data = archive.bytes(name)
-    try:
-        return array_from_bytes(data)
-    except ValueError as bad:
-        raise DocumentError(source, Problem(name, f"is no array of numbers: {bad}", "write it again")) from None
+def _table(
+    archive: Archive, quantities: Sequence[str], phases: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[Any]]:
+    table: dict[str, NDArray[Any]] = {name: archive.array(f"table/{name}.npy") for name in quantities}
+    if "time" not in table or "phase" not in table:
+        raise archive.refusal(ARCHIVE.document, "no time or no phase in it", "write it again")
+    if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
+        raise archive.refusal("table/time", "is no list of times", "write it again")
+    rows = len(table["time"])
+    for name, values in table.items():
+        if name not in shapes:
+            raise DocumentError(archive.source, unknown_name("quantity", name, shapes, where=f"table/{name}"))
+        if values.shape != (rows, *shapes[name]):
+            allowed = f"expected {(rows, *shapes[name])}"
+            raise archive.refusal(f"table/{name}", f"shape {values.shape} does not fit", allowed)
+    for name in shapes.keys() - table.keys():
+        table[name] = np.full((rows, *shapes[name]), np.nan)  # as anything that was not known
+    # The file's own list of phases says what its numbers mean.
+    numbers = {str(phase): i for i, phase in enumerate(RunPhase)}
+    known = np.array([numbers.get(name, -1) for name in phases])
+    recorded = table["phase"].astype(np.int64)
+    if ((recorded < 0) | (recorded >= len(phases))).any() or (known[recorded] < 0).any():
+        raise archive.refusal("table/phase", "a phase that is not known", ", ".join(numbers))
+    table["phase"] = known[recorded].astype(np.int8)
+    return table
 
 
 def plain(value: Any) -> Any:

@@ -39,23 +39,23 @@ def read_task(
     """
     path = Path(path)
     fields = parse_document(read_mapping(path), TaskFile, source=str(path))
-    said: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     if calibrated:
-        fields, said = with_calibration(fields, path)
+        fields, changes = with_calibration(fields, path)
     task = task_from_fields(fields, path, allow_outside=allow_outside, package_dirs=package_dirs)
-    return replace(task, notes=(*task.notes, *said)) if said else task
+    return replace(task, notes=(*task.notes, *changes)) if changes else task
 
 
 def task_from_fields(
     fields: TaskFile, path: Path, *, allow_outside: bool = False, package_dirs: Iterable[str | Path] = ()
 ) -> Task:
-    """Load what the fields name; problems of several parts are told together."""
-    reader = _Reader(path, allow_outside, package_dirs)
-    assembly = reader.part("robot", lambda: reader.assembly(fields.robot))
-    body_notes = reader.part("object", lambda: reader.body(fields.object))
-    scene = reader.part("scene", lambda: reader.scene(fields.scene))
-    if reader.problems or assembly is None or body_notes is None or scene is None:
-        raise DocumentError(str(path), reader.problems)
+    """Load what the fields name; problems of several parts are reported together."""
+    loader = _TaskLoader(path, allow_outside, package_dirs)
+    assembly = loader.part("robot", lambda: loader.assembly(fields.robot))
+    body_notes = loader.part("object", lambda: loader.body(fields.object))
+    scene = loader.part("scene", lambda: loader.scene(fields.scene))
+    if loader.problems or assembly is None or body_notes is None or scene is None:
+        raise DocumentError(str(path), loader.problems)
     body, notes = body_notes
     source = yaml.safe_dump(
         fields.model_dump(mode="json", exclude_unset=True), sort_keys=False, default_flow_style=None, width=120
@@ -79,7 +79,7 @@ def task_from_fields(
     return Task(assembly, q_start, body, fields.object.pose.se3, scene, goal, options, path.stem, notes, source)
 
 
-class _Reader:
+class _TaskLoader:
     def __init__(self, path: Path, allow_outside: bool, package_dirs: Iterable[str | Path]) -> None:
         self.path = path
         self.package_dirs = tuple(package_dirs)
@@ -131,9 +131,9 @@ class _Reader:
     def body(self, fields: ObjectFields) -> tuple[Body, tuple[str, ...]]:
         notes: list[str] = []
         if fields.mesh is not None:
-            mended = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
-            mesh = mended.mesh
-            notes += mended.report.mended
+            repaired = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
+            mesh = repaired.mesh
+            notes += repaired.report.mended
         else:
             assert fields.shape is not None
             ((name, parameters),) = fields.shape.items()
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _start(fields: RobotFields, assembly: Assembly, path: Path) -> Floats:
-    """The start: values by name, or a list for the arm alone or for all joints; home where nothing is said."""
+    """The start: values by name, or a list for the arm alone or for all joints; home where nothing is given."""
     robot, q = assembly.robot, assembly.q_home
     where = "robot.start_deg"
     if fields.start_deg is None:

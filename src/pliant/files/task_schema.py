@@ -71,27 +71,27 @@ class ObjectFields(Document):
         return self
 
 
-class Placed(Document):
+class ObstaclePose(Document):
     """An obstacle's pose in the world."""
 
     position: Vector3 = (0.0, 0.0, 0.0)
     rpy_deg: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-class BoxFields(Placed):
+class BoxFields(ObstaclePose):
     """A box, centred on its position: edges along x, y, z [m]."""
 
     size: tuple[Positive, Positive, Positive]
 
 
-class CylinderFields(Placed):
+class CylinderFields(ObstaclePose):
     """A cylinder along z, centred on its position [m]."""
 
     radius: Positive
     height: Positive
 
 
-class SphereFields(Placed):
+class SphereFields(ObstaclePose):
     """A ball around its position [m]."""
 
     radius: Positive
@@ -148,7 +148,7 @@ class GoalFields(Document):
 
 
 class PlannerFields(Document):
-    """How hard to look."""
+    """How thorough the search is."""
 
     faces: Annotated[int, Field(ge=4, le=100_000)] = 60
     rolls: Annotated[int, Field(ge=1, le=360)] = 8

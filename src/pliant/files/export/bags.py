@@ -23,19 +23,16 @@ def write_bag(make: Callable[[Typestore], Iterable[Stamped]], path: Path, *, kin
         path: a file for ``mcap`` and ``ros1``, a new folder for ``ros2``.
         kind: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder with an SQLite file; ros1: a ROS 1 bag.
     """
-    store = type_store(kind)
+    store = _type_store(kind)
     messages = make(store)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder as the result, so that it can take its place in one move.
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pliant-export-") as folder:
             made = Path(folder) / path.name
-            if kind == "ros1":
-                _write_ros1(made, messages, store)
-            else:
-                _write_ros2(made, messages, store, mcap=kind == "mcap")
-                if kind == "mcap":
-                    made = next(made.glob("*.mcap"))
+            _write(made, messages, store, kind)
+            if kind == "mcap":
+                made = next(made.glob("*.mcap"))
             if made.is_dir():
                 shutil.move(made, path)
             else:
@@ -45,7 +42,7 @@ def write_bag(make: Callable[[Typestore], Iterable[Stamped]], path: Path, *, kin
     return path
 
 
-def type_store(kind: str) -> Typestore:
+def _type_store(kind: str) -> Typestore:
     """The message definitions: of ROS Noetic for ``ros1``, of ROS 2 Humble for the others."""
     try:
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -59,33 +56,25 @@ def type_store(kind: str) -> Typestore:
     return store
 
 
-def _write_ros1(path: Path, messages: Iterable[Stamped], store: Typestore) -> None:
-    from rosbags.rosbag1 import Writer
+def _write(path: Path, messages: Iterable[Stamped], store: Typestore, kind: str) -> None:
+    from rosbags import rosbag1, rosbag2
 
-    with Writer(path) as bag:
+    bag: Any
+    if kind == "ros1":
+        bag = rosbag1.Writer(path)
+    else:
+        plugin = rosbag2.StoragePlugin.MCAP if kind == "mcap" else rosbag2.StoragePlugin.SQLITE3
+        bag = rosbag2.Writer(path, version=9 if kind == "mcap" else 8, storage_plugin=plugin)
+    serialize = store.serialize_ros1 if kind == "ros1" else store.serialize_cdr
+    with bag:
         connections: dict[str, Any] = {}
         for stamped in messages:
             if stamped.topic not in connections:
-                connections[stamped.topic] = bag.add_connection(
-                    stamped.topic, stamped.type, typestore=store, latching=1 if stamped.latched else None
-                )
-            data = store.serialize_ros1(stamped.message, stamped.type)
-            bag.write(connections[stamped.topic], stamped.stamp, data)
-
-
-def _write_ros2(path: Path, messages: Iterable[Stamped], store: Typestore, *, mcap: bool) -> None:
-    from rosbags.rosbag2 import StoragePlugin, Writer
-
-    plugin = StoragePlugin.MCAP if mcap else StoragePlugin.SQLITE3
-    with Writer(path, version=9 if mcap else 8, storage_plugin=plugin) as bag:
-        connections: dict[str, Any] = {}
-        for stamped in messages:
-            if stamped.topic not in connections:
-                profiles = [_quality(stamped.latched)]
-                connections[stamped.topic] = bag.add_connection(
-                    stamped.topic, stamped.type, typestore=store, offered_qos_profiles=profiles
-                )
-            bag.write(connections[stamped.topic], stamped.stamp, store.serialize_cdr(stamped.message, stamped.type))
+                once: dict[str, Any] = {"latching": 1 if stamped.latched else None}
+                if kind != "ros1":
+                    once = {"offered_qos_profiles": [_quality(stamped.latched)]}
+                connections[stamped.topic] = bag.add_connection(stamped.topic, stamped.type, typestore=store, **once)
+            bag.write(connections[stamped.topic], stamped.stamp, serialize(stamped.message, stamped.type))
 
 
 def _quality(latched: bool) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +12,11 @@ from pathlib import Path
 from pliant.control import RunLog
 from pliant.errors import OptionError, PlanError, Problem, unknown_name
 from pliant.files.export.grasp_array import write_grasp_array
-from pliant.files.export.run_tables import write_run_csv, write_run_json
 from pliant.files.export.srdf import write_srdf
-from pliant.files.export.tables import write_csv, write_json
+from pliant.files.export.tables import write_csv, write_json, write_run_csv, write_run_json
+from pliant.files.plan_file import ARCHIVE as PLAN_ARCHIVE
 from pliant.files.plan_file import load_plan
+from pliant.files.run_file import ARCHIVE as RUN_ARCHIVE
 from pliant.files.run_file import load_run
 from pliant.planner import Plan, PlannedGrasp
 
@@ -41,37 +42,30 @@ class ExportOptions:
             raise OptionError("export", Problem("start", f"{self.start:g}", "seconds above 0, such as a Unix time"))
 
 
-def _plan_bag(kind: str) -> Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]:
-    def write(plan: Plan, grasp: PlannedGrasp, path: Path, options: ExportOptions) -> tuple[Path, ...]:
-        from pliant.files.export.bags import write_bag
-        from pliant.files.export.ros_messages import plan_messages
+def _plan_bag(kind: str, plan: Plan, grasp: PlannedGrasp, path: Path, options: ExportOptions) -> tuple[Path, ...]:
+    from pliant.files.export.bags import write_bag
+    from pliant.files.export.plan_messages import plan_messages
 
-        make = partial(plan_messages, plan, grasp, rate=options.rate, start=options.start)
-        return (write_bag(make, path, kind=kind),)
-
-    return write
+    return (write_bag(partial(plan_messages, plan, grasp, rate=options.rate, start=options.start), path, kind=kind),)
 
 
-def _run_bag(kind: str) -> Callable[[RunLog, Path, ExportOptions], tuple[Path, ...]]:
-    def write(log: RunLog, path: Path, options: ExportOptions) -> tuple[Path, ...]:
-        from pliant.files.export.bags import write_bag
-        from pliant.files.export.run_messages import run_messages
+def _run_bag(kind: str, log: RunLog, path: Path, options: ExportOptions) -> tuple[Path, ...]:
+    from pliant.files.export.bags import write_bag
+    from pliant.files.export.run_messages import run_messages
 
-        return (write_bag(partial(run_messages, log, start=options.start), path, kind=kind),)
-
-    return write
+    return (write_bag(partial(run_messages, log, start=options.start), path, kind=kind),)
 
 
 BAGS = ("mcap", "ros1", "ros2")
 FORMATS: dict[str, Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Path, ...]]] = {
-    **{kind: _plan_bag(kind) for kind in BAGS},
+    **{kind: partial(_plan_bag, kind) for kind in BAGS},
     "csv": lambda plan, grasp, path, options: write_csv(plan, grasp, path),
     "json": lambda plan, grasp, path, options: write_json(plan, path),
     "grasps": lambda plan, grasp, path, options: write_grasp_array(plan, path),
     "srdf": lambda plan, grasp, path, options: write_srdf(plan.task.assembly, path),
 }
 RUN_FORMATS: dict[str, Callable[[RunLog, Path, ExportOptions], tuple[Path, ...]]] = {
-    **{kind: _run_bag(kind) for kind in BAGS},
+    **{kind: partial(_run_bag, kind) for kind in BAGS},
     "csv": lambda log, path, options: write_run_csv(log, path),
     "json": lambda log, path, options: write_run_json(log, path),
 }
@@ -128,13 +122,15 @@ def export_file(
 
 
 def _is_run(source: Path) -> bool:
-    if source.exists() and not source.is_file():
-        return False  # a pipe would be waited for; the reader of plans says what it is
-    try:
-        with zipfile.ZipFile(source) as archive:
-            return "run.json" in archive.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return source.suffix.lower() == ".run"
+    """By the name of the first member of the archive; by the name of the file where that says nothing."""
+    head = b""
+    with contextlib.suppress(OSError, ValueError):
+        if source.is_file():  # a pipe would be waited for; the reader of plans says what it is
+            with source.open("rb") as file:
+                head = file.read(100)[30:]
+    if head.startswith((RUN_ARCHIVE.document.encode(), PLAN_ARCHIVE.document.encode())):
+        return head.startswith(RUN_ARCHIVE.document.encode())
+    return source.suffix.lower() == RUN_ARCHIVE.suffix
 
 
 def _not_a_folder(path: Path) -> None:

@@ -24,9 +24,10 @@ import numpy as np
 from pliant.arrays import Floats
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
-from pliant.files.zip_parts import array_bytes, pack
+from pliant.files.archive import pack
 from pliant.motion import pose_numbers
 from pliant.objects import write_mesh
+from pliant.plain_arrays import array_bytes
 from pliant.planner import Plan
 
 

@@ -38,6 +38,11 @@ def topic_name(name: str) -> str:
     return clean if not clean[:1].isdigit() else f"_{clean}"
 
 
+def to_ns(seconds: float) -> int:
+    """Whole nanoseconds."""
+    return round(seconds * 1e9)
+
+
 class MessageBuilder:
     """Builds messages of one version of ROS.
 
@@ -48,12 +53,16 @@ class MessageBuilder:
     def __init__(self, store: Typestore) -> None:
         self.store = store
 
+    def stamped(self, topic: str, kind: str, stamp: int, /, *, latched: bool = False, **fields: Any) -> Stamped:
+        """A message for a bag, made of its fields."""
+        return Stamped(topic, kind, stamp, self.make(kind, **fields), latched)
+
     def make(self, kind: str, /, **fields: Any) -> Any:
         """A message; fields that only ROS 1 or only ROS 2 has are left empty."""
         message_type: Any = self.store.types[kind]
-        return message_type(**fields, **self.empty(kind, message_type.__dataclass_fields__))
+        return message_type(**fields, **self._empty(kind, message_type.__dataclass_fields__))
 
-    def empty(self, kind: str, known: dict[str, Any]) -> dict[str, Any]:
+    def _empty(self, kind: str, known: dict[str, Any]) -> dict[str, Any]:
         """Fields that only this version of a message has, with values that mean nothing."""
         values: dict[str, Any] = {}
         if kind == "std_msgs/msg/Header" and "seq" in known:
@@ -93,16 +102,19 @@ class MessageBuilder:
 
     def joint_state(
         self,
+        topic: str,
         stamp: int,
         names: Iterable[str],
         position: Floats,
         velocity: Floats | None = None,
         effort: Floats | None = None,
-    ) -> Any:
+    ) -> Stamped:
         """Left out values are sent as empty lists, as ROS means them to be."""
         nothing = np.zeros(0)
-        return self.make(
+        return self.stamped(
+            topic,
             "sensor_msgs/msg/JointState",
+            stamp,
             header=self.header(stamp, ""),
             name=list(names),
             position=np.ascontiguousarray(position, dtype=np.float64),
@@ -110,8 +122,9 @@ class MessageBuilder:
             effort=nothing if effort is None else np.ascontiguousarray(effort, dtype=np.float64),
         )
 
-    def wrench(self, stamp: int, frame: str, force: Floats) -> Any:
+    def wrench(self, topic: str, stamp: int, frame: str, force: Iterable[float]) -> Stamped:
         """geometry_msgs/WrenchStamped: a force without a torque [N]."""
         torque = self.vector("Vector3", (0.0, 0.0, 0.0))
         wrench = self.make("geometry_msgs/msg/Wrench", force=self.vector("Vector3", force), torque=torque)
-        return self.make("geometry_msgs/msg/WrenchStamped", header=self.header(stamp, frame), wrench=wrench)
+        kind = "geometry_msgs/msg/WrenchStamped"
+        return self.stamped(topic, kind, stamp, header=self.header(stamp, frame), wrench=wrench)

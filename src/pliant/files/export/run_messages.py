@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.control import RunLog
-from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
-from pliant.files.export.timeline import to_ns
+from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, to_ns, topic_name
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -29,11 +28,13 @@ KINDS = ("measured", "filtered", "planned", "wanted")
 
 def run_messages(log: RunLog, store: Typestore, *, start: float) -> list[Stamped]:
     """Every message of a bag, in the order of time; what was not known at a step is not sent."""
-    maker = _Maker(log, store, start)
-    return sorted([*maker.joints(), *maker.contacts(), *maker.tactile(), *maker.words()], key=lambda s: s.stamp)
+    made = _RunMessages(log, store, start)
+    return sorted(
+        [*made.joints(), *made.contacts(), *made.tactile(), *made.phases(), *made.events()], key=lambda s: s.stamp
+    )
 
 
-class _Maker(MessageBuilder):
+class _RunMessages(MessageBuilder):
     def __init__(self, log: RunLog, store: Typestore, start: float) -> None:
         super().__init__(store)
         self.log, self.start = log, start
@@ -50,8 +51,7 @@ class _Maker(MessageBuilder):
             for stamp, q, effort in zip(self.stamps, self.log[quantity], efforts, strict=True):
                 if np.isfinite(q).all():
                     known = effort if np.isfinite(effort).all() else None
-                    message = self.joint_state(stamp, self.log.joints, q, effort=known)
-                    yield Stamped(topic, "sensor_msgs/msg/JointState", stamp, message)
+                    yield self.joint_state(topic, stamp, self.log.joints, q, effort=known)
 
     def contacts(self) -> Iterator[Stamped]:
         for i, name in enumerate(self.log.contacts):
@@ -60,8 +60,7 @@ class _Maker(MessageBuilder):
             for kind in KINDS:
                 for stamp, force in zip(self.stamps, self.log[f"force_{kind}"][:, i].tolist(), strict=True):
                     if np.isfinite(force):
-                        message = self.wrench(stamp, frame, np.array([0.0, 0.0, force]))
-                        yield Stamped(f"{topic}/{kind}", "geometry_msgs/msg/WrenchStamped", stamp, message)
+                        yield self.wrench(f"{topic}/{kind}", stamp, frame, (0.0, 0.0, force))
                 points = self.log.table.get(f"point_{kind}")
                 if points is not None:
                     yield from self.points(f"{topic}/point_{kind}", link, points[:, i])
@@ -69,17 +68,18 @@ class _Maker(MessageBuilder):
     def points(self, topic: str, link: str, points: NDArray[Any]) -> Iterator[Stamped]:
         for stamp, point in zip(self.stamps, points, strict=True):
             if np.isfinite(point).all():
-                header = self.header(stamp, link)
-                message = self.make("geometry_msgs/msg/PointStamped", header=header, point=self.vector("Point", point))
-                yield Stamped(topic, "geometry_msgs/msg/PointStamped", stamp, message)
+                header, place = self.header(stamp, link), self.vector("Point", point)
+                yield self.stamped(topic, "geometry_msgs/msg/PointStamped", stamp, header=header, point=place)
 
     def tactile(self) -> Iterator[Stamped]:
         for name, frames in self.log.frames.items():
             for time, counts in zip(frames.times.tolist(), frames.counts, strict=True):
                 stamp = self.stamp(time)
                 rows, columns = counts.shape
-                message = self.make(
+                yield self.stamped(
+                    f"/tactile/{topic_name(name)}",
                     "sensor_msgs/msg/Image",
+                    stamp,
                     header=self.header(stamp, name),
                     height=rows,
                     width=columns,
@@ -88,15 +88,15 @@ class _Maker(MessageBuilder):
                     step=2 * columns,
                     data=np.frombuffer(np.ascontiguousarray(counts, dtype="<i2").tobytes(), dtype=np.uint8),
                 )
-                yield Stamped(f"/tactile/{topic_name(name)}", "sensor_msgs/msg/Image", stamp, message)
 
-    def words(self) -> Iterator[Stamped]:
+    def phases(self) -> Iterator[Stamped]:
         before = None
         for stamp, phase in zip(self.stamps, self.log.phases, strict=True):
             if phase is not before:
-                yield Stamped("/phase", "std_msgs/msg/String", stamp, self.make("std_msgs/msg/String", data=str(phase)))
+                yield self.stamped("/phase", "std_msgs/msg/String", stamp, data=str(phase))
             before = phase
+
+    def events(self) -> Iterator[Stamped]:
         for event in self.log.events:
             text = json.dumps({"phase": str(event.phase), "kind": event.kind, "text": event.text})
-            stamp = self.stamp(event.time)
-            yield Stamped("/events", "std_msgs/msg/String", stamp, self.make("std_msgs/msg/String", data=text))
+            yield self.stamped("/events", "std_msgs/msg/String", self.stamp(event.time), data=text)

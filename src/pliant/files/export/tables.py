@@ -1,4 +1,7 @@
-"""Plans as tables (CSV) and as one JSON document. SI units; quaternions w x y z."""
+"""Plans and runs as tables (CSV) and as one JSON document. SI units; quaternions w x y z.
+
+What was not known in a run is empty (CSV) or null (JSON).
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from pliant.control import RunLog
 from pliant.errors import PlanError
 from pliant.file_bytes import write_bytes
 from pliant.files.plan_file import plan_fields
+from pliant.files.run_file import plain
 from pliant.planner import Plan, PlannedGrasp, contact_names
 
 CONTACT_COLUMNS = (
@@ -41,8 +46,8 @@ def write_csv(plan: Plan, grasp: PlannedGrasp, path: Path) -> tuple[Path, ...]:
         )
     )
     beside = path.with_name(f"{path.stem}_contacts{path.suffix or '.csv'}")
-    write_bytes(path, table_bytes(head, rows), error=PlanError)
-    write_bytes(beside, table_bytes(CONTACT_COLUMNS, _contact_rows(grasp)), error=PlanError)
+    write_bytes(path, _table_bytes(head, rows), error=PlanError)
+    write_bytes(beside, _table_bytes(CONTACT_COLUMNS, _contact_rows(grasp)), error=PlanError)
     return path, beside
 
 
@@ -57,6 +62,49 @@ def write_json(plan: Plan, path: Path) -> tuple[Path, ...]:
         }
     text = json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False)
     write_bytes(path, text.encode(), error=PlanError)
+    return (path,)
+
+
+def write_run_csv(log: RunLog, path: Path) -> tuple[Path, ...]:
+    """A row per step to ``path``, the events to ``<name>_events.csv`` beside it.
+
+    Columns: ``time``, ``plan_time``, ``phase``, then ``QUANTITY.JOINT``, ``QUANTITY.CONTACT`` and
+    ``QUANTITY.CONTACT.x`` (y, z), such as ``force_measured.left_finger``.
+    """
+    head, columns = ["time", "plan_time", "phase"], [log["time"], log["plan_time"], np.array(log.phases, dtype=object)]
+    for quantity, values in log.table.items():
+        if values.ndim > 1:
+            names = log.joints if quantity.startswith(("q_", "torque_")) else log.contacts
+            for i, name in enumerate(names):
+                head += [f"{quantity}.{name}"] if values.ndim == 2 else [f"{quantity}.{name}.{x}" for x in "xyz"]
+                columns += [values[:, i]] if values.ndim == 2 else [values[:, i, k] for k in range(3)]
+    rows = (
+        ["" if value != value else value for value in row]  # NaN: not known
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    beside = path.with_name(f"{path.stem}_events{path.suffix or '.csv'}")
+    write_bytes(path, _table_bytes(head, rows), error=PlanError)
+    events = ([event.time, str(event.phase), event.kind, event.text] for event in log.events)
+    write_bytes(beside, _table_bytes(("time", "phase", "kind", "text"), events), error=PlanError)
+    return path, beside
+
+
+def write_run_json(log: RunLog, path: Path) -> tuple[Path, ...]:
+    """Everything but the tactile frames."""
+    fields = {
+        "format": "pliant run",
+        "version": 1,
+        "joints": log.joints,
+        "contacts": log.contacts,
+        "phases": [str(phase) for phase in log.phases],
+        "table": {name: plain(values) for name, values in log.table.items() if name != "phase"},
+        "events": [
+            {"time": event.time, "phase": str(event.phase), "kind": event.kind, "text": event.text}
+            for event in log.events
+        ],
+        "facts": plain(log.facts),
+    }
+    write_bytes(path, json.dumps(fields, ensure_ascii=False, allow_nan=False).encode(), error=PlanError)
     return (path,)
 
 
@@ -75,7 +123,7 @@ def _contact_rows(grasp: PlannedGrasp) -> Iterable[list[Any]]:
             ]  # fmt: skip
 
 
-def table_bytes(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
+def _table_bytes(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
     """CSV with a comma, a point and line feeds on every machine; numbers in full precision."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import json
 import re
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,20 +43,27 @@ def sniff(data: bytes) -> str | None:
     return None
 
 
+class _DamagedError(Exception):
+    """What a file says about itself is not true; the problem is its argument."""
+
+    def __init__(self, where: str, what: str, allowed: str = FRESH) -> None:
+        super().__init__(Problem(where, what, allowed))
+
+
 def inspect_bytes(kind: str, data: bytes, max_faces: int) -> list[Problem]:
     """Problems of a file called ``kind``: other content, declared counts that are not there, too many faces."""
     found = sniff(data)
     if found is not None and found != kind and not (kind == "stl" and _is_text_stl(data)):
         return [Problem("", f"is called .{kind} but its content is {found.upper()}", f"rename it to end in .{found}")]
-    checks = {"stl": _inspect_stl, "ply": _inspect_ply, "off": _inspect_off, "obj": _inspect_obj}
-    if kind in checks:
-        return checks[kind](data, max_faces)
-    return _inspect_gltf(data, max_faces, binary=kind == "glb")
-
-
-def _too_many(count: int, max_faces: int) -> list[Problem]:
-    if count > max_faces:
-        return [Problem("", f"has {count} faces", f"at most {max_faces}: decimate the mesh first")]
+    try:
+        vertices, faces = _COUNTS[kind](data)
+    except _DamagedError as bad:
+        return [bad.args[0]]
+    if vertices == 0 or faces == 0:
+        return [Problem("", f"is empty: {vertices} vertices, {faces} faces", "export it with its triangles")]
+    if faces > max_faces or vertices > 3 * max_faces:
+        what = f"has {vertices} vertices and {faces} faces"
+        return [Problem("", what, f"at most {3 * max_faces} and {max_faces}: decimate the mesh first")]
     return []
 
 
@@ -65,41 +75,36 @@ def _binary_stl_count(data: bytes) -> int:
     return int(struct.unpack_from("<I", data, 80)[0]) if len(data) >= 84 else -1
 
 
-def _inspect_stl(data: bytes, max_faces: int) -> list[Problem]:
+def _count_stl(data: bytes) -> tuple[int, int]:
     if _is_text_stl(data) or (data[:200].lstrip()[:5].lower() == b"solid" and b"endsolid" in data[-200:].lower()):
         lowered = data.lower()
         begun, ended = lowered.count(b"facet normal"), lowered.count(b"endfacet")
         corners = len(re.findall(rb"\bvertex\s", lowered))
         if begun != ended or corners != 3 * begun or b"endsolid" not in lowered:
-            return [Problem("", f"text STL begins {begun} faces, ends {ended}, and lists {corners} corners", FRESH)]
-        if begun == 0:
-            return [Problem("", "is empty: a text STL without a single face", "export it with its triangles")]
-        return _too_many(begun, max_faces)
+            raise _DamagedError("", f"text STL begins {begun} faces, ends {ended}, and lists {corners} corners")
+        return corners, begun
     if len(data) < 84:
-        return [Problem("", f"has {len(data)} bytes; a binary STL has at least 84", FRESH)]
+        raise _DamagedError("", f"has {len(data)} bytes; a binary STL has at least 84")
     declared, there = _binary_stl_count(data), (len(data) - 84) // 50
     if declared > there:
-        return [Problem("byte 80", f"binary STL declares {declared} faces but holds {there}", FRESH)]
-    if declared == 0:
-        return [Problem("byte 80", "is empty: a binary STL of 0 faces", "export it with its triangles")]
-    if there > declared + 1 + declared // 10:
-        return [Problem("byte 80", f"binary STL declares {declared} faces but has room for {there}", FRESH)]
-    return _too_many(declared, max_faces)
+        raise _DamagedError("byte 80", f"binary STL declares {declared} faces but holds {there}")
+    if declared > 0 and there > declared + 1 + declared // 10:
+        raise _DamagedError("byte 80", f"binary STL declares {declared} faces but has room for {there}")
+    return 3 * declared, declared
 
 
-def _inspect_ply(data: bytes, max_faces: int) -> list[Problem]:
+def _count_ply(data: bytes) -> tuple[int, int]:
     head, mark, _ = data[:100_000].partition(b"end_header")
     if not data.lstrip().startswith(b"ply") or not mark:
-        return [Problem("", "has no PLY header (it begins 'ply' and ends 'end_header')", FRESH)]
-    size = len(data) - len(head) - len(mark) - 1
+        raise _DamagedError("", "has no PLY header (it begins 'ply' and ends 'end_header')")
     binary = b"format binary" in head
     counts: dict[str, int] = {}
     needed, row, element = 0, 0, ""
     for line in head.decode("latin-1").splitlines():
         words = line.split()
         if words[:1] == ["element"]:
-            if len(words) != 3 or not words[2].isdigit():
-                return [Problem("header", f"'{line.strip()[:60]}'", "'element NAME COUNT'")]
+            if len(words) != 3 or not re.fullmatch("[0-9]{1,15}", words[2]):
+                raise _DamagedError("header", f"'{line.strip()[:60]}'", "'element NAME COUNT'")
             needed += row * counts.get(element, 0)
             element, row = words[1], 0
             counts[element] = int(words[2])
@@ -114,90 +119,70 @@ def _inspect_ply(data: bytes, max_faces: int) -> list[Problem]:
                 row += width if binary else 2
     needed += row * counts.get(element, 0)
     declared = ", ".join(f"{count} {name}" for name, count in counts.items())
-    if counts.get("face", 0) == 0 or counts.get("vertex", 0) == 0:
-        return [Problem("header", f"is empty: declares {declared or 'no elements'}", "export it with its triangles")]
-    if problems := _too_many(max(counts.values()), 3 * max_faces):
-        return problems
+    body = data[len(head) + len(mark) :]
     if not binary:
-        # One line for each element; the last may lack its line break, and one short line is a cut line.
-        lines = [line for line in data[len(head) + len(mark) :].splitlines() if line.strip()]
-        if len(lines) < sum(counts.values()):
-            return [Problem("header", f"declares {declared} but {len(lines)} lines follow", FRESH)]
-    elif size < needed:
-        return [Problem("header", f"declares {declared}, at least {needed} bytes, but {max(size, 0)} follow", FRESH)]
-    return _too_many(counts["face"], max_faces)
+        # One line for each element; the last may lack its line break, and one short line is a cut line. Not split:
+        # a large file would take many times its size in memory.
+        lines = sum(1 for line in io.BytesIO(body.replace(b"\r", b"\n")) if line.strip())
+        if lines < sum(counts.values()):
+            raise _DamagedError("header", f"declares {declared} but {lines} lines follow")
+    elif len(body) - 1 < needed:
+        there = max(len(body) - 1, 0)
+        raise _DamagedError("header", f"declares {declared}, at least {needed} bytes, but {there} follow")
+    return counts.get("vertex", 0), counts.get("face", 0)
 
 
-def _inspect_off(data: bytes, max_faces: int) -> list[Problem]:
+def _count_off(data: bytes) -> tuple[int, int]:
     if b"#" in data:
         data = re.sub(rb"#[^\n]*", b"", data)
     head = data[:1000].split()
     if not head or not head[0].upper().endswith(b"OFF"):
-        return [Problem("line 1", "does not begin with OFF", FRESH)]
+        raise _DamagedError("line 1", "does not begin with OFF")
     if len(head) < 4 or not all(word.isdigit() for word in head[1:3]):
-        return [Problem("line 2", "has no counts", "'VERTICES FACES EDGES'")]
+        raise _DamagedError("line 2", "has no counts", "'VERTICES FACES EDGES'")
     vertices, faces = int(head[1]), int(head[2])
-    if vertices == 0 or faces == 0:
-        return [Problem("line 2", f"is empty: {vertices} vertices, {faces} faces", "export it with its triangles")]
     # Words are counted by where they begin: splitting a large file would take thirty times its size in memory.
     blank = np.concatenate([[True], np.frombuffer(data, dtype=np.uint8) <= 32])
     numbers = int(np.count_nonzero(blank[:-1] & ~blank[1:])) - 4
     if numbers < 3 * vertices + 4 * faces:
-        return [
-            Problem("line 2", f"declares {vertices} vertices and {faces} faces but {numbers} numbers follow", FRESH)
-        ]
-    return _too_many(max(faces, vertices // 3), max_faces)
+        raise _DamagedError("line 2", f"declares {vertices} vertices and {faces} faces but {numbers} numbers follow")
+    return vertices, faces
 
 
-def _inspect_obj(data: bytes, max_faces: int) -> list[Problem]:
+def _count_obj(data: bytes) -> tuple[int, int]:
     if b"\x00" in data[:4096]:
-        return [Problem("", "is not a text file; an OBJ is", FRESH)]
+        raise _DamagedError("", "is not a text file; an OBJ is")
     text = b"\n" + data
     vertices, faces = text.count(b"\nv "), text.count(b"\nf ")
-    if not vertices and not re.search(rb"\n\s*v\s", text[:100_000]):
-        return [Problem("", "has no line that begins with 'v': there is no vertex", "export it as an OBJ again")]
-    if not faces and not re.search(rb"\n\s*f\s", text):
-        return [Problem("", f"is empty: {vertices} vertices and no face", "export it with its triangles")]
-    if vertices > 3 * max_faces:
-        return [Problem("", f"has {vertices} vertices", f"at most {3 * max_faces}: decimate the mesh first")]
-    return _too_many(faces, max_faces)
+    if not vertices and re.search(rb"\n\s*v\s", text[:100_000]):
+        vertices = 1  # or more, written in another way
+    if not vertices:
+        raise _DamagedError("", "has no line that begins with 'v': there is no vertex", "export it as an OBJ again")
+    return vertices, faces or int(re.search(rb"\n\s*f\s", text) is not None)
 
 
-def _inspect_gltf(data: bytes, max_faces: int, *, binary: bool) -> list[Problem]:
+def _count_gltf(data: bytes, *, binary: bool) -> tuple[int, int]:
     try:
         tree = _gltf_tree(data, binary=binary)
     except (ValueError, struct.error, RecursionError) as bad:
-        return [Problem("", f"is not a whole glTF ({str(bad)[:80]})", FRESH)]
-    problems = []
-    for kind in ("buffers", "images"):
-        for number, entry in enumerate(_dicts(tree.get(kind))):
-            uri = entry.get("uri")
-            if kind == "buffers" and uri is not None and not str(uri).startswith("data:"):
-                problems.append(
-                    Problem(
-                        f"{kind}[{number}].uri",
-                        f"refers to another file '{str(uri)[:60]}'",
-                        "export it as one .glb file",
-                    )
-                )
-            elif kind == "buffers" and uri is not None:
-                try:
-                    base64.b64decode(str(uri).partition(",")[2], validate=True)
-                except (binascii.Error, ValueError):
-                    problems.append(Problem(f"{kind}[{number}].uri", "does not hold valid base64 data", FRESH))
-    if problems:
-        return problems
+        raise _DamagedError("", f"is not a whole glTF ({str(bad)[:80]})") from None
+    for number, entry in enumerate(_dicts(tree.get("buffers"))):
+        if (uri := entry.get("uri")) is None:
+            continue
+        where = f"buffers[{number}].uri"
+        if not str(uri).startswith("data:"):
+            what = f"refers to another file '{str(uri)[:60]}'"
+            raise _DamagedError(where, what, "export it as one .glb file")
+        try:
+            base64.b64decode(str(uri).partition(",")[2], validate=True)
+        except (binascii.Error, ValueError):
+            raise _DamagedError(where, "does not hold valid base64 data") from None
     counts = [entry.get("count", 0) for entry in _dicts(tree.get("accessors"))]
-    if any(not isinstance(count, int) or count > 3 * max_faces for count in counts):
-        return _too_many(max((c for c in counts if isinstance(c, int)), default=0) // 3, max_faces) or [
-            Problem("accessors", "a count is not a number", FRESH)
-        ]
+    if not all(isinstance(count, int) for count in counts):
+        raise _DamagedError("accessors", "a count is not a number")
     size = [_primitive_faces(mesh, counts) for mesh in _dicts(tree.get("meshes"))]
     used = [node["mesh"] for node in _dicts(tree.get("nodes")) if isinstance(node.get("mesh"), int)]
-    faces = sum(size[k] for k in used if 0 <= k < len(size))
-    if faces == 0:
-        return [Problem("", "is empty: no node of it shows a triangle", "export it with its triangles")]
-    return _too_many(faces, max_faces)
+    return max(counts, default=0), sum(size[k] for k in used if 0 <= k < len(size))
 
 
 def _gltf_tree(data: bytes, *, binary: bool) -> dict[str, Any]:
@@ -227,3 +212,14 @@ def _primitive_faces(mesh: dict[str, Any], counts: list[int]) -> int:
         if isinstance(accessor, int) and 0 <= accessor < len(counts):
             total += max(counts[accessor] // 3, 1)
     return total
+
+
+_COUNTS: dict[str, Callable[[bytes], tuple[int, int]]] = {
+    "stl": _count_stl,
+    "ply": _count_ply,
+    "off": _count_off,
+    "obj": _count_obj,
+    "glb": partial(_count_gltf, binary=True),
+    "gltf": partial(_count_gltf, binary=False),
+}
+"""Vertices and faces that a file has, after its own counts were compared with what is there."""

@@ -19,8 +19,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats, Ints
-from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, topic_name
-from pliant.files.export.timeline import instants, to_ns
+from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, to_ns, topic_name
 from pliant.objects import Mesh
 from pliant.planner import HeldState, Plan, PlannedGrasp, contact_names
 
@@ -39,12 +38,12 @@ Rgba = tuple[float, float, float, float]
 
 def plan_messages(plan: Plan, grasp: PlannedGrasp, store: Typestore, *, rate: float, start: float) -> list[Stamped]:
     """Every message of a bag, in the order of time."""
-    maker = _Maker(plan, grasp, store, to_ns(start))
-    messages = [*maker.beginning(), *maker.motion(rate), *maker.held()]
+    made = _PlanMessages(plan, grasp, store, to_ns(start))
+    messages = [*made.beginning(), *made.motion(rate), *made.held()]
     return sorted(messages, key=lambda stamped: stamped.stamp)
 
 
-class _Maker(MessageBuilder):
+class _PlanMessages(MessageBuilder):
     def __init__(self, plan: Plan, grasp: PlannedGrasp, store: Typestore, start: int) -> None:
         super().__init__(store)
         self.plan, self.grasp, self.start = plan, grasp, start
@@ -60,24 +59,31 @@ class _Maker(MessageBuilder):
         if len(assembly.arm_joints) and len(assembly.hand_joints):
             parts += [("/arm/joint_trajectory", assembly.arm_joints), ("/hand/joint_trajectory", assembly.hand_joints)]
         for topic, joints in parts:
-            yield Stamped(topic, "trajectory_msgs/msg/JointTrajectory", stamp, self.trajectory(joints), latched=True)
+            yield self.trajectory(topic, joints)
         fixed = [(WORLD, self.robot.urdf.root, self.robot.T_world_base)]
         fixed += [(j.parent, j.child, j.T_parent_joint) for j in self.robot.urdf.joints if not j.moves]
-        yield Stamped("/tf_static", "tf2_msgs/msg/TFMessage", stamp, self.transforms(stamp, fixed), latched=True)
+        yield self.transforms("/tf_static", stamp, fixed, latched=True)
         scene = [self.surface("scene", i, mesh, WORLD, GREY, stamp) for i, mesh in enumerate(self.plan.task.scene)]
         yield self.markers([*scene, self.surface("object", 0, self.plan.task.body.mesh, OBJECT, RUBBER, stamp)], stamp)
 
     def motion(self, rate: float) -> Iterator[Stamped]:
-        """Joint states and transforms."""
-        names = list(self.robot.model.names)[1:]
-        moving = [joint for joint in self.robot.urdf.joints if joint.moves]
-        for instant in instants(self.plan, self.grasp, rate):
-            stamp = self.start + to_ns(instant.time)
-            state = self.joint_state(stamp, names, instant.positions, instant.velocities)
-            yield Stamped("/joint_states", "sensor_msgs/msg/JointState", stamp, state)
-            poses = [(joint.parent, joint.child, instant.links[joint.name]) for joint in moving]
-            message = self.transforms(stamp, [*poses, (WORLD, OBJECT, instant.T_world_object)])
-            yield Stamped("/tf", "tf2_msgs/msg/TFMessage", stamp, message)
+        """Joint states and transforms at ``rate`` per second, at every point of the trajectory and every held state."""
+        robot, path = self.robot, self.grasp.trajectory
+        names = list(robot.model.names)[1:]
+        moving = [joint for joint in robot.urdf.joints if joint.moves]
+        slopes = np.vstack([np.diff(path.q, axis=0) / np.diff(path.times)[:, None], np.zeros((1, robot.dof))])
+        grid = np.arange(0.0, path.duration, 1.0 / rate)
+        times = np.unique(np.concatenate([grid, path.times, [state.time for state in self.grasp.states]]))
+        _, distinct = np.unique(np.round(1e9 * times), return_index=True)  # closer than a nanosecond: one instant
+        for time in times[distinct].tolist():
+            stamp = self.start + to_ns(time)
+            after = int(np.clip(np.searchsorted(path.times, time, side="right") - 1, 0, len(path.times) - 1))
+            q = path.at(time)
+            yield self.joint_state("/joint_states", stamp, names, robot.full(q), robot.fold @ slopes[after])
+            pin.framesForwardKinematics(robot.model, robot.data, robot.full(q))
+            links = {name: robot.data.oMf[robot.frame_id(name)] for name in robot.link_names}
+            poses = [(j.parent, j.child, links[j.parent].actInv(links[j.child])) for j in moving]
+            yield self.transforms("/tf", stamp, [*poses, (WORLD, OBJECT, path.object_at(time))])
 
     def held(self) -> Iterator[Stamped]:
         """Contacts, forces and the deformed object of every held state."""
@@ -88,12 +94,11 @@ class _Maker(MessageBuilder):
                 (OBJECT, contact_frame(name), contact.T_object_contact)
                 for name, contact in zip(names, state.contacts, strict=True)
             ]
-            yield Stamped("/tf", "tf2_msgs/msg/TFMessage", stamp, self.transforms(stamp, frames))
+            yield self.transforms("/tf", stamp, frames)
             for name, contact in zip(names, state.contacts, strict=True):
                 topic = f"/contacts/{topic_name(name)}"
                 for what, force in (("wrench", contact.force), ("wanted", contact.wanted)):
-                    message = self.wrench(stamp, contact_frame(name), force)
-                    yield Stamped(f"{topic}/{what}", "geometry_msgs/msg/WrenchStamped", stamp, message)
+                    yield self.wrench(f"{topic}/{what}", stamp, contact_frame(name), force)
             yield self.markers(self.held_markers(state, stamp), stamp)
 
     def held_markers(self, state: HeldState, stamp: int) -> list[Any]:
@@ -115,7 +120,7 @@ class _Maker(MessageBuilder):
 
     # -- how it is built -----------------------------------------------------------------------------------------------
 
-    def trajectory(self, joints: Ints) -> Any:
+    def trajectory(self, topic: str, joints: Ints) -> Stamped:
         """Positions only: controllers then interpolate linearly, as the plan means it."""
         path, nothing = self.grasp.trajectory, np.zeros(0)
         points = [
@@ -131,11 +136,17 @@ class _Maker(MessageBuilder):
         ]
         names = [self.robot.joint_names[i] for i in joints]
         header = self.header(self.start, "")
-        return self.make("trajectory_msgs/msg/JointTrajectory", header=header, joint_names=names, points=points)
+        kind = "trajectory_msgs/msg/JointTrajectory"
+        return self.stamped(topic, kind, self.start, latched=True, header=header, joint_names=names, points=points)
 
-    def transforms(self, stamp: int, poses: Sequence[tuple[str, str, pin.SE3]]) -> Any:
-        return self.make(
+    def transforms(
+        self, topic: str, stamp: int, poses: Sequence[tuple[str, str, pin.SE3]], *, latched: bool = False
+    ) -> Stamped:
+        return self.stamped(
+            topic,
             "tf2_msgs/msg/TFMessage",
+            stamp,
+            latched=latched,
             transforms=[
                 self.make(
                     "geometry_msgs/msg/TransformStamped",
@@ -152,8 +163,7 @@ class _Maker(MessageBuilder):
         )
 
     def markers(self, markers: list[Any], stamp: int) -> Stamped:
-        message = self.make("visualization_msgs/msg/MarkerArray", markers=markers)
-        return Stamped("/markers", "visualization_msgs/msg/MarkerArray", stamp, message)
+        return self.stamped("/markers", "visualization_msgs/msg/MarkerArray", stamp, markers=markers)
 
     def surface(self, group: str, number: int, mesh: Mesh, frame: str, colour: Rgba, stamp: int) -> Any:
         return self.marker(group, number, TRIANGLES, frame, stamp, colour, (1.0,) * 3, mesh.corners.reshape(-1, 3))
