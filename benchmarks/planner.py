@@ -28,11 +28,11 @@ from record import about, write
 from pliant.contact import PreparedObject
 from pliant.files import load_plan, save_plan, shipped_task, shipped_tasks
 from pliant.objects import make_shape
-from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
+from pliant.planner import Plan, PlannedGrasp, PlanStatus, Reason, Rejection, Stage, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.context import Setting, with_arm
-from pliant.planner.depth_search import Failure
+from pliant.planner.context import PlanningContext, with_arm
 from pliant.planner.hypotheses import make_hypotheses
+from pliant.planner.reasons import Failure
 
 CLOSING, MOVING = "closing and pressing", "lifting, moving, approaching"
 
@@ -75,8 +75,9 @@ def forces(plans: list[Plan]) -> dict[str, Any]:
     return rows
 
 
-CRUSHED = ("pressure above the limit", "force above the limit", "needs more force than allowed")
-FREE = ("choice", "approach", "reach")
+CRUSHED = (Reason.PRESSURE_LIMIT, Reason.FORCE_LIMIT, Reason.NEEDS_MORE_FORCE)
+BESIDE_PADS = (Reason.NO_PAD, Reason.BESIDE_PAD, Reason.BESIDE_CELLS)
+FREE = (Stage.CHOICE, Stage.APPROACH, Stage.REACH)
 """Stages at which a grasp that falls has held the object at rest."""
 
 
@@ -95,8 +96,8 @@ def rigid(soft: Plan, jobs: int) -> dict[str, Any]:
     hard = plan(replace(task, body=stiff), jobs=jobs)
     fates = {rejection.number: rejection for rejection in soft.rejections}
     by_force = Counter(_verdict(fates.get(grasp.number)) for grasp in hard.stable)
-    setting = Setting(task)
-    by_position = [at_position(setting, grasp) for grasp in hard.grasps]
+    context = PlanningContext(task)
+    by_position = [at_position(context, grasp) for grasp in hard.grasps]
     print(f"| {task.name} | {len(hard.stable)} | " + " | ".join(str(by_force[v]) for v in VERDICTS), end=" | ")
     print("; ".join(by_position) + " |", flush=True)
     return {"stable": len(hard.stable), "by_force": dict(by_force), "by_position": by_position}
@@ -112,16 +113,16 @@ def _verdict(fate: Rejection | None) -> str:
     if fate.reason in CRUSHED:
         return "crushed"
     # the soft object spreads: its contact lies elsewhere, where nothing is felt
-    return "beside pads" if fate.reason.startswith("touches") else "lost"
+    return "beside pads" if fate.reason in BESIDE_PADS else "lost"
 
 
-def at_position(setting: Setting, grasp: PlannedGrasp) -> str:
+def at_position(context: PlanningContext, grasp: PlannedGrasp) -> str:
     """What the soft object does between fingers that stand where a grasp of the rigid plan puts them."""
-    T = setting.task.T_world_object
-    held = setting.holder.simulate(grasp.grasp.q, T * grasp.hypothesis.T_object_palm, T, np.zeros(1))
+    T = context.task.T_world_object
+    held = context.presser.simulate(grasp.grasp.q, T * grasp.hypothesis.T_object_palm, T, np.zeros(1))
     if isinstance(held, Failure):
         return held.reason
-    short = setting.holder.shortfall(held)
+    short = context.presser.shortfall(held)
     size = f"{held.largest_force:.2g} of {held.wanted.largest_force:.2g} N"
     return f"holds ({size})" if short is None else f"{short.reason} ({size})"
 
@@ -158,22 +159,22 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
         mesh = make_shape(name)
         base = shipped_task("ring")
         task = with_arm(replace(base, body=replace(base.body, mesh=mesh), scene=()))
-        thing = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
-        setting = Setting(task, thing)
+        prepared = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
+        context = PlanningContext(task, prepared)
         for method in ("polyhedron", "sphere", "box"):
             free = touching = 0
             found = make_hypotheses(mesh, task.assembly, method=method, count=60, rolls=8, limit=count)
             for hypothesis in found:
-                preshape = setting.hand.preshape(hypothesis.preshape)
-                q = setting.hand.q_open(preshape)
-                for group in setting.hand.groups(preshape, hypothesis.fingers):
-                    q = setting.hand.with_closing(q, group, q, hypothesis.opening)
-                if open_hand_gap(thing, setting.hand, q, hypothesis.T_object_palm)[0] < 0.0:
+                preshape = context.hand.preshape(hypothesis.preshape)
+                q = context.hand.q_open(preshape)
+                for group in context.hand.groups(preshape, hypothesis.fingers):
+                    q = context.hand.with_closing(q, group, q, hypothesis.opening)
+                if open_hand_gap(prepared, context.hand, q, hypothesis.T_object_palm)[0] < 0.0:
                     continue
                 free += 1
                 closing = close_hand(
-                    thing,
-                    setting.hand,
+                    prepared,
+                    context.hand,
                     hypothesis.preshape,
                     hypothesis.fingers,
                     hypothesis.T_object_palm,

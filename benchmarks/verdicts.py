@@ -31,8 +31,8 @@ from pliant.control import ControlOptions
 from pliant.files import load_plan
 from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialOutcome, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
-from pliant.planner.context import Setting
-from pliant.planner.depth_search import Failure
+from pliant.planner.context import PlanningContext
+from pliant.planner.reasons import Failure
 
 JOINTS = TrialSettings(
     from_pregrasp=True,
@@ -48,12 +48,12 @@ def planner_says(task: Task, grasp: PlannedGrasp, factor: float) -> tuple[bool, 
     """Whether the planned joints hold the object at another friction, and the CPU time of the answer [s]."""
     material = replace(task.body.material, friction=factor * task.body.material.friction)
     bare = replace(task, body=replace(task.body, material=material), options=replace(task.options, margin=0.0))
-    setting = Setting(bare)
+    context = PlanningContext(bare)
     T = task.T_world_object
     question = grasp.grasp.q, T * grasp.hypothesis.T_object_palm, T, np.zeros(1)
-    setting.holder.simulate(*question)
+    context.presser.simulate(*question)
     start = time.process_time()
-    held = setting.holder.simulate(*question)
+    held = context.presser.simulate(*question)
     seconds = time.process_time() - start
     return not isinstance(held, Failure) and held.friction.holds, seconds
 

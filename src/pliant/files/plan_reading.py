@@ -29,6 +29,7 @@ from pliant.planner import (
     Plan,
     PlannedContact,
     PlannedGrasp,
+    Reason,
     Rejection,
     StableGrasp,
     Task,
@@ -53,7 +54,8 @@ def build_plan(document: PlanDocument, archive: Archive) -> Plan:
         grasps=tuple(reader.grasp(i, entry, task) for i, entry in enumerate(document.grasps)),
         hypotheses=tuple(_hypothesis(entry) for entry in document.hypotheses),
         rejections=tuple(
-            Rejection(r.number, r.stage, r.reason, r.margin, r.unit, r.detail) for r in document.rejections
+            Rejection(r.number, r.stage, Reason.from_words(r.reason), r.margin, r.unit, r.detail)
+            for r in document.rejections
         ),
         stable=tuple(StableGrasp(s.number, s.largest_force, s.epsilon) for s in document.stable),
         advice=document.advice,

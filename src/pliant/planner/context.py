@@ -60,7 +60,7 @@ class PlanningContext:
 
     Args:
         task: with an arm (``with_arm``).
-        thing: the prepared object; prepared here if left out.
+        prepared: the object; prepared here if left out.
     """
 
     def __init__(self, task: Task, prepared: PreparedObject | None = None) -> None:
@@ -112,12 +112,6 @@ class PlanningContext:
             distance=0.0,
             influence=0.05,
         )
-
-    def q_with_arm(self, q_hand: Floats, q_arm: Floats) -> Floats:
-        """The arm's joints of one vector and the hand's of another."""
-        q = q_hand.copy()
-        q[self.assembly.arm_joints] = q_arm[self.assembly.arm_joints]
-        return q
 
 
 def _lighter(mesh: Mesh, faces: int = 3000) -> Mesh:
