@@ -1,4 +1,4 @@
-"""Why there is no plan, in words, and what to change."""
+"""Why there is no plan, in a sentence or two, and what to change."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def advice(plan: Plan) -> str:
     limits = plan.task.body.limits
     strong = [r for r in plan.rejections if r.reason in (Reason.FORCE_LIMIT, Reason.NEEDS_MORE_FORCE)]
     crushed = [r for r in plan.rejections if r.reason is Reason.PRESSURE_LIMIT]
-    words = []
+    sentences = []
     if plan.stable:
-        words.append(_after_stable(plan))
+        sentences.append(_after_stable(plan))
     elif strong and limits.force is not None:
         least = min((r.margin if r.reason is Reason.NEEDS_MORE_FORCE else r.margin * limits.force) for r in strong)
-        words.append(
+        sentences.append(
             f"All {len(strong)} grasps that could hold it need more than {limits.force:.3g} N "
             f"(the gentlest about {least:.3g} N); the limit is {limits.force:.3g} N: raise the limit or the friction."
         )
     if crushed and limits.pressure is not None and not plan.stable:
         least = min(r.margin for r in crushed) * limits.pressure
-        words.append(
+        sentences.append(
             f"{len(crushed)} grasps press harder than {limits.pressure:.3g} Pa (the gentlest {least:.3g} Pa): "
             "raise the pressure limit or the friction."
         )
-    if not words:
-        words.append(_furthest(plan.rejections, len(plan.hypotheses)))
-    return " ".join(words)
+    if not sentences:
+        sentences.append(_furthest(plan.rejections, len(plan.hypotheses)))
+    return " ".join(sentences)
 
 
 def _after_stable(plan: Plan) -> str:
@@ -55,7 +55,7 @@ def _after_stable(plan: Plan) -> str:
 
 
 def _furthest(rejections: tuple[Rejection, ...], total: int) -> str:
-    """What most of those that came furthest were rejected for: they tell most."""
+    """What most of those that came furthest were rejected for: those are the most telling."""
     order = list(Stage)
     furthest = max(order.index(r.stage) for r in rejections)
     last = [r for r in rejections if order.index(r.stage) == furthest]

@@ -73,7 +73,7 @@ def approach_path(context: PlanningContext, q_pregrasp: Floats, T_world_palm: pi
             )
             if sampled is not None and sweeps_clear((path := ArmPath(sampled, last)).points, world):
                 return path
-    return Failure(Reason.NO_FREE_PATH, 0.0, detail="three ways were tried")
+    return Failure(Reason.NO_FREE_PATH, 0.0, detail="straight, over a place before the object, and sampled paths")
 
 
 def _near_places(

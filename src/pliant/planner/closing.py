@@ -23,7 +23,7 @@ def place_open_hand(context: PlanningContext, hypothesis: Hypothesis) -> Floats 
     hand = context.hand
     preshape = hand.preshape(hypothesis.preshape)
     start = hand.q_open(preshape)
-    q_open = hand.opened(start, hand.groups(preshape, hypothesis.fingers), hypothesis.opening)
+    q_open = hand.at_opening(start, hand.groups(preshape, hypothesis.fingers), hypothesis.opening)
     gap, link = open_hand_gap(context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
     if gap < AT_OBJECT:
         return Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
@@ -31,7 +31,7 @@ def place_open_hand(context: PlanningContext, hypothesis: Hypothesis) -> Floats 
 
 
 def _place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
-    """Joints with the arm at a palm pose, clear of the surroundings; a few solutions are looked at."""
+    """Joints with the arm at a palm pose, clear of the surroundings; a few solutions are tried."""
     hand = context.hand
     seed = hand.with_arm(q_open, context.task.q_start)
     rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def close_hand(
     chosen = hand.preshape(preshape)
     start = hand.q_open(chosen)
     groups = hand.groups(chosen, fingers)
-    q = q_open = hand.opened(start, groups, opening)
+    q = q_open = hand.at_opening(start, groups, opening)
     touches = []
     for group in groups:
         found = advance_to_touch(

@@ -51,7 +51,7 @@ class HandLink:
     def feels(self, p_link: Floats, around: float) -> bool:
         """Whether tactile cells lie all around a point of its surface, so far away at least [m].
 
-        A link without tactile arrays feels nothing anywhere; nobody expects it to, so that counts as True.
+        A link without tactile arrays feels nothing anywhere; it is not expected to, so that counts as True.
         """
         if not len(self.cells):
             return True
@@ -234,7 +234,7 @@ class ClosingHand:
         result[group.joints] = start[group.joints] + closed * group.travel
         return np.clip(result, self.robot.lower, self.robot.upper)
 
-    def opened(self, start: Floats, groups: tuple[ClosingGroup, ...], opening: float) -> Floats:
+    def at_opening(self, start: Floats, groups: tuple[ClosingGroup, ...], opening: float) -> Floats:
         """``start`` with all of these groups closed by as much as they arrive with."""
         q = start
         for group in groups:

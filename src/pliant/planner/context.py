@@ -49,7 +49,7 @@ def with_arm(task: Task) -> Task:
     whole = assemble(floating_arm(), Hand(assembly.hand, assembly.robot))
     q = whole.q_home
     q[whole.hand_joints] = task.q_start
-    # above the object, so that the way to it is free
+    # above the object, so that the path to it is free
     above = task.T_world_object.translation + np.array([0.0, 0.0, 0.3 + assembly.hand.palm.length])
     q[whole.arm_joints[:3]] = above
     return replace(task, assembly=whole, q_start=q)
@@ -115,7 +115,7 @@ class PlanningContext:
 
 
 def _lighter(mesh: Mesh, faces: int = 3000) -> Mesh:
-    """A scan with fewer faces for collision checks on the way; they keep a distance that outweighs the difference."""
+    """A scan with fewer faces for collision checks on the path; they keep a distance that outweighs the difference."""
     if len(mesh.faces) <= 2 * faces:
         return mesh
     from fast_simplification import simplify

@@ -55,7 +55,7 @@ class Step:
 
 
 class Lift(NamedTuple):
-    """The lift: joints on the way up (n x joints), and hand and object at its end."""
+    """The lift: joints on the path up (n x joints), and hand and object at its end."""
 
     path: Floats
     end: Step
@@ -306,7 +306,7 @@ class _Carried:
             error = (targets - here).ravel()
             lever = here - T.translation
             A = np.vstack([np.hstack([np.eye(3), -pin.skew(l)]) for l in lever])
-            # turning about the line through two contacts is nobody's: a weak spring keeps it
+            # no contact resists turning about the line through two of them: a weak spring does
             weak = 1e-4 * np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * float((lever**2).sum())
             move = np.linalg.solve(A.T @ A + weak + 1e-12 * np.eye(6), A.T @ error)
             T = pin.SE3(pin.exp3(move[3:]) @ T.rotation, T.translation + move[:3])

@@ -183,7 +183,7 @@ class Presser:
             pose: of the hand for given depths.
             depths: to begin with, one for each finger group [m].
             deepest: how far each may go [m].
-            T_world_object: where the object is before it gives way.
+            T_world_object: where the object is before it settles.
             owners: the finger group a link belongs to; -1 for none.
             tries: contact simulations at most.
         """
@@ -207,7 +207,7 @@ class Presser:
                 break
             scale = np.where(forces > 0, AIM * wanted / np.maximum(forces, 1e-12), 2.0)
             if short is not None:
-                # whatever the distribution, the largest must not fall while the object is not held
+                # whatever the distribution, the largest must not decrease while the object is not held
                 scale = np.maximum(scale, min(1.1, AIM * largest / max(answer.largest_force, 1e-12)))
                 if short.reason is Reason.FRICTION_UNBALANCED:
                     scale = np.maximum(scale, 1.15)
@@ -222,7 +222,7 @@ class Presser:
         return best
 
     def excess(self, held: Held) -> float:
-        """How much every finger could give way before one presses less than wanted [m]."""
+        """How much every finger could retreat before one presses less than wanted [m]."""
         assert held.wanted.forces is not None
         stiffness = np.array([region.stiffness[2, 2] for region in held.state.regions])
         return float(((held.normal_forces - held.wanted.forces[:, 2]) / np.maximum(stiffness, 1e-9)).min())
@@ -256,7 +256,7 @@ class Presser:
         softest = min(float(np.diag(region.stiffness).min()) for region in state.regions)
         if not softest > 0.0:
             # a thin wall at an edge or a corner: the dent's own model does not push back
-            return Failure(Reason.NO_STIFFNESS, softest, detail="the contact simulation cannot tell its stiffness")
+            return Failure(Reason.NO_STIFFNESS, softest, detail="the contact simulation has no stiffness for it")
         by_name = {link.name: link for link in self.hand.links}
         links = tuple(by_name[region.pad] for region in state.regions)
         broken = self._too_strong(state.regions, links)

@@ -93,12 +93,7 @@ class Reason(StrEnum):
         "raise the friction, or try more hypotheses: the touches do not oppose each other",
     )
     SLIPS = ("slips", Stage.CONTACT, "N", "raise the friction or the permitted force")
-    NO_REST = (
-        "does not come to rest",
-        Stage.CONTACT,
-        "N",
-        "try more hypotheses: the touches barely oppose each other",
-    )
+    NO_REST = ("does not come to rest", Stage.CONTACT, "N", "try more hypotheses: the touches barely oppose each other")
     NO_STIFFNESS = (
         "a contact does not push back",
         Stage.CONTACT,
@@ -106,12 +101,7 @@ class Reason(StrEnum):
         "try more hypotheses: a touch lies at an edge or a corner of a thin wall",
     )
     NEVER_HELD = ("never held", Stage.CONTACT, "N", "try more hypotheses")
-    FORCE_LIMIT = (
-        "force above the limit",
-        Stage.CONTACT,
-        "of the limit",
-        "raise the permitted force or the friction",
-    )
+    FORCE_LIMIT = ("force above the limit", Stage.CONTACT, "of the limit", "raise the permitted force or the friction")
     PRESSURE_LIMIT = (
         "pressure above the limit",
         Stage.CONTACT,
@@ -207,12 +197,7 @@ class Reason(StrEnum):
     )
     LIFT_HITS = ("hits something while lifting", Stage.APPROACH, "m", "lift less, or leave more room above the object")
     NO_FREE_PATH = ("no free way to the object", Stage.APPROACH, "", "fewer obstacles, or another start of the arm")
-    LESS_FORCE = (
-        "others need less force",
-        Stage.CHOICE,
-        "N",
-        "keep more plans (planner.keep) to have it among them",
-    )
+    LESS_FORCE = ("others need less force", Stage.CHOICE, "N", "keep more plans (planner.keep) to have it among them")
     BETTER_SCORE = (
         "others are better by the weights",
         Stage.CHOICE,

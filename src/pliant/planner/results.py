@@ -248,7 +248,7 @@ class Plan:
         grasps: the kept ones, best first; empty if there is none.
         hypotheses: all that were tried.
         rejections: one for each hypothesis that is not in ``grasps``.
-        stable: every stable grasp on the way, in the order of the hypotheses.
+        stable: every stable grasp found, in the order of the hypotheses.
         advice: why there is no plan and what to change; or what is remarkable about it.
         seed: of the search.
         wall_s: wall time [s].

@@ -1,7 +1,7 @@
 """The search over hypotheses: all to stable grasps first, then these to whole operations, least force first.
 
 A grasp's force while it is moved is never below its force at rest, so the search stops when no other can need less than
-those to be kept. Where joint range or arm path have a weight, nothing can be said beforehand: all are completed.
+those to be kept. Where joint range or arm path have a weight, there is no such bound: all are completed.
 """
 
 from __future__ import annotations

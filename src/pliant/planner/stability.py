@@ -17,11 +17,11 @@ from pliant.planner.reasons import Failure, Reason, Stage
 BESIDE_PAD = 1.5e-3
 """How far outside its region a pad may be touched [m]."""
 FACING = np.cos(np.radians(80.0))
-"""A pad touches where its surface looks its way within this angle."""
+"""A pad touches where its surface faces its direction within this angle."""
 AROUND = 2.5e-3
 """Tactile cells lie around a planned centre of pressure at least this far away [m]: objects lie a little elsewhere."""
 ON_PAD = 0.5
-"""Least share of a contact's force on the pad itself: what is beside it nobody feels."""
+"""Least share of a contact's force on the pad itself: what is beside it is not measured."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGras
 from pliant.planner.stability import HeldGrasp, joint_torques
 
 DENSE = 0.02
-"""Largest time between two points of a smooth motion [s]: whoever plays them goes straight in between."""
+"""Largest time between two points of a smooth motion [s]: a player goes straight in between."""
 GENTLE = 0.3
 """Part of the speed with which fingers close, press and move the object."""
 CALM = 0.5
@@ -31,7 +31,7 @@ CALM = 0.5
 LEAST_CALM = 0.02
 """.. and where there is no margin, this part of gravity."""
 SQUEEZING = 0.5
-"""Shortest time of the squeeze [s]: forces are felt with a delay."""
+"""Shortest time of the squeeze [s]: forces are measured with a delay."""
 POINTS = 16
 """Trajectory points of a straight finger motion."""
 
@@ -153,7 +153,7 @@ class _TrajectoryBuilder:
         arms = self.reach * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
         carried = np.array([arms @ T.rotation.T + T.translation for T in poses])
         motion = smooth_motion(path, limits, least=least, carried=carried, acceleration=acceleration)
-        # between points at a joint's limit the spline may bulge by a hair
+        # between points at a joint's limit the spline may overshoot a little
         q = np.clip(motion.along(path), limits.lower, limits.upper)
         self.add(phase, motion.times, q, motion.poses(poses))
         return motion.knots
@@ -224,16 +224,16 @@ def smooth_motion(
     n = len(path)
     if n < 2:
         return SmoothMotion(np.zeros(n), np.zeros(n), np.zeros(n))
-    way, bend = _rates(path)
+    slope, bend = _rates(path)
     # the path parameter's speed is at most 2/T, its acceleration 2 pi/T^2
     duration = max(
         least,
-        float(np.max(2.0 * way / limits.speed)),
-        float(np.max(np.sqrt((2.0 * np.pi * way + 4.0 * bend) / limits.acceleration))),
+        float(np.max(2.0 * slope / limits.speed)),
+        float(np.max(np.sqrt((2.0 * np.pi * slope + 4.0 * bend) / limits.acceleration))),
     )
     if carried is not None:
-        way, bend = _rates(carried.reshape(n, -1))
-        push = np.linalg.norm((2.0 * np.pi * way + 4.0 * bend).reshape(-1, 3), axis=1)
+        slope, bend = _rates(carried.reshape(n, -1))
+        push = np.linalg.norm((2.0 * np.pi * slope + 4.0 * bend).reshape(-1, 3), axis=1)
         duration = max(duration, float(np.sqrt(push.max() / acceleration)))
     tau = np.linspace(0.0, 1.0, 4001)
     law = tau - np.sin(2.0 * np.pi * tau) / (2.0 * np.pi)
