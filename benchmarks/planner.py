@@ -28,11 +28,11 @@ from record import about, write
 from pliant.contact import PreparedObject
 from pliant.files import load_plan, load_task, save_plan, shipped_tasks
 from pliant.objects import make_shape
-from pliant.planner import Plan, PlannedGrasp, PlanStatus, Rejection, Task, plan
+from pliant.planner import Plan, PlannedGrasp, PlanStatus, Reason, Rejection, Stage, Task, plan
 from pliant.planner.closing import close_hand, open_hand_gap
 from pliant.planner.context import PlanningContext, with_arm
-from pliant.planner.depth_search import Failure
 from pliant.planner.hypotheses import make_hypotheses
+from pliant.planner.reasons import Failure
 
 CLOSING, MOVING = "closing and pressing", "lifting, moving, approaching"
 
@@ -75,8 +75,9 @@ def forces(plans: list[Plan]) -> dict[str, Any]:
     return rows
 
 
-CRUSHED = ("pressure above the limit", "force above the limit", "needs more force than allowed")
-FREE = ("choice", "approach", "reach")
+CRUSHED = (Reason.PRESSURE_LIMIT, Reason.FORCE_LIMIT, Reason.NEEDS_MORE_FORCE)
+BESIDE_PADS = (Reason.NO_PAD, Reason.BESIDE_PAD, Reason.BESIDE_CELLS)
+FREE = (Stage.CHOICE, Stage.APPROACH, Stage.REACH)
 """Stages at which a grasp that falls has held the object at rest."""
 
 
@@ -112,7 +113,7 @@ def _verdict(fate: Rejection | None) -> str:
     if fate.reason in CRUSHED:
         return "crushed"
     # the soft object spreads: its contact lies elsewhere, where nothing is felt
-    return "beside pads" if fate.reason.startswith("touches") else "lost"
+    return "beside pads" if fate.reason in BESIDE_PADS else "lost"
 
 
 def at_position(context: PlanningContext, grasp: PlannedGrasp) -> str:
@@ -158,8 +159,8 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
         mesh = make_shape(name)
         base = load_task("ring")
         task = with_arm(replace(base, body=replace(base.body, mesh=mesh), scene=()))
-        thing = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
-        context = PlanningContext(task, thing)
+        prepared = PreparedObject.of(mesh, young=5e5, poisson=0.45, model="halfspace")
+        context = PlanningContext(task, prepared)
         for method in ("polyhedron", "sphere", "box"):
             free = touching = 0
             found = make_hypotheses(mesh, task.assembly, method=method, count=60, rolls=8, limit=count)
@@ -168,11 +169,11 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
                 q = context.hand.q_open(preshape)
                 for group in context.hand.groups(preshape, hypothesis.fingers):
                     q = context.hand.with_closing(q, group, q, hypothesis.opening)
-                if open_hand_gap(thing, context.hand, q, hypothesis.T_object_palm)[0] < 0.0:
+                if open_hand_gap(prepared, context.hand, q, hypothesis.T_object_palm)[0] < 0.0:
                     continue
                 free += 1
                 closing = close_hand(
-                    thing,
+                    prepared,
                     context.hand,
                     hypothesis.preshape,
                     hypothesis.fingers,

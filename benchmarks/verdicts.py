@@ -32,7 +32,7 @@ from pliant.files import load_plan
 from pliant.lab import CALIBRATION_SETTINGS, Disturbance, TrialSettings, run_trial
 from pliant.planner import PlannedGrasp, Task
 from pliant.planner.context import PlanningContext
-from pliant.planner.depth_search import Failure
+from pliant.planner.reasons import Failure
 
 JOINTS = TrialSettings(
     from_pregrasp=True,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from pliant.files.export.timeline import instants, to_ns
 
 from made_plans import ball_plan
-from pliant.files.export.timeline import instants, to_ns
 from pliant.planner import Plan
 
 

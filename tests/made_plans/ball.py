@@ -26,6 +26,7 @@ from pliant.planner import (
     Plan,
     PlannedGrasp,
     PlanStatus,
+    Reason,
     Rejection,
     StableGrasp,
     Stage,
@@ -140,9 +141,11 @@ def _plan(task: Task, path: list[np.ndarray], solve: InverseKinematics) -> Plan:
         warnings=("made by hand",),
     )
     rejections = (
-        Rejection(0, Stage.OPEN_HAND, "the open hand touches the scene", 0.012, "m", "housing and table"),
-        Rejection(1, Stage.CLOSING, "never touched", float("inf")),
-        Rejection(3, Stage.OPEN_HAND, "the open hand touches the scene", 0.02, "m"),
+        Rejection(
+            0, Stage.OPEN_HAND, Reason.from_words("the open hand touches the scene"), 0.012, "m", "housing and table"
+        ),
+        Rejection(1, Stage.CLOSING, Reason.from_words("never touched"), float("inf")),
+        Rejection(3, Stage.OPEN_HAND, Reason.from_words("the open hand touches the scene"), 0.02, "m"),
     )
     return Plan(
         task=task,

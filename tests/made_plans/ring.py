@@ -24,6 +24,7 @@ from pliant.planner import (
     Plan,
     PlannedGrasp,
     PlanStatus,
+    Reason,
     Rejection,
     StableGrasp,
     Stage,
@@ -190,7 +191,9 @@ def ring_plan(rolls: Sequence[float] = (0.0, 40.0), *, rejected: int = 36, seed:
     rejections = []
     for hypothesis in hypotheses[len(rolls) :]:
         stage, reason, unit, detail = REASONS[int(rng.integers(len(REASONS)))]
-        rejections.append(Rejection(hypothesis.number, stage, reason, float(rng.uniform(0.1, 9.0)), unit, detail))
+        rejections.append(
+            Rejection(hypothesis.number, stage, Reason.from_words(reason), float(rng.uniform(0.1, 9.0)), unit, detail)
+        )
     return Plan(
         task,
         PlanStatus.FOUND,
@@ -208,7 +211,7 @@ def ring_plan(rolls: Sequence[float] = (0.0, 40.0), *, rejected: int = 36, seed:
 
 def without_grasp(plan: Plan) -> Plan:
     """The same search with nothing found."""
-    extra = tuple(Rejection(g.hypothesis.number, Stage.STABILITY, "slips", 1.0, "N") for g in plan.grasps)
+    extra = tuple(Rejection(g.hypothesis.number, Stage.STABILITY, Reason.SLIPS, 1.0, "N") for g in plan.grasps)
     return replace(
         plan,
         status=PlanStatus.NONE,

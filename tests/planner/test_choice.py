@@ -6,7 +6,8 @@ import pytest
 
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
-from pliant.planner.results import Rejection, StableGrasp, Stage
+from pliant.planner.reasons import Reason, Rejection, Stage
+from pliant.planner.results import StableGrasp
 from pliant.planner.selection import ranked
 
 
@@ -54,7 +55,7 @@ def plan_of(rejections, stable=(), force=None, pressure=None, total=10):
 
 
 def test_too_strong_grasps_are_counted_against_the_limit():
-    rejections = [Rejection(i, Stage.CONTACT, "force above the limit", 1.4, "", "") for i in range(3)]
+    rejections = [Rejection(i, Stage.CONTACT, Reason.FORCE_LIMIT, 1.4, "", "") for i in range(3)]
     words = advice(plan_of(rejections, force=3.0))
     assert "All 3 grasps" in words
     assert "3 N" in words
@@ -62,15 +63,15 @@ def test_too_strong_grasps_are_counted_against_the_limit():
 
 
 def test_what_came_furthest_is_told_with_a_remedy():
-    rejections = [Rejection(i, Stage.OPEN_HAND, "open hand inside the object", 0.01, "m") for i in range(9)]
-    rejections.append(Rejection(9, Stage.STABILITY, "no forces hold the weight", 1.0))
+    rejections = [Rejection(i, Stage.OPEN_HAND, Reason.OPEN_HAND_IN_OBJECT, 0.01, "m") for i in range(9)]
+    rejections.append(Rejection(9, Stage.STABILITY, Reason.NO_FORCES, 1.0))
     words = advice(plan_of(rejections))
     assert "stability" in words
     assert "raise the friction" in words
 
 
 def test_stable_grasps_that_cannot_do_the_rest_say_what_stopped_them():
-    rejections = [Rejection(0, Stage.REACH, "fingers cannot carry out the move", 0.7, "of the move", "30% of it")]
+    rejections = [Rejection(0, Stage.REACH, Reason.FINGERS_FALL_SHORT, 0.7, "of the move", "30% of it")]
     words = advice(plan_of(rejections, [StableGrasp(0, 1.0, 0.1)]))
     assert "1 grasps hold" in words or "1 grasp" in words
     assert "by: both" in words

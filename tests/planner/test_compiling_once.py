@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pliant.contact import compiled, compiled_here
-from pliant.planner import pipeline as search
-from pliant.planner.pipeline import _Worker
+from pliant.planner import worker_processes
+from pliant.planner.worker_processes import Worker
 
 
 class Compiler:
@@ -28,7 +28,7 @@ class Compiler:
         self.together = threading.Barrier(2)
 
     def __call__(self, context: Any, item: str) -> str:
-        if item == "falls early":  # most hypotheses fall before they touch, and compile nothing
+        if item == "rejected early":  # most hypotheses are rejected before they touch, and compile nothing
             return item
         if not self.done:
             self.times += 1
@@ -47,16 +47,15 @@ def test_two_workers_that_begin_at_once_compile_once_and_then_work_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiler = Compiler()
-    monkeypatch.setattr(search, "try_hypothesis", compiler)
-    monkeypatch.setattr(search, "compiled_here", lambda: compiler.done)
+    monkeypatch.setattr(worker_processes, "compiled_here", lambda: compiler.done)
     lock = get_context("spawn").Lock()  # as the search gives it to its processes
     start = threading.Barrier(2)
-    items = ["falls early", "touches", "touches", "side by side"]
+    items = ["rejected early", "touches", "touches", "side by side"]
 
     def process(_: int) -> list[str]:
-        worker = _Worker(None, lock)  # type: ignore[arg-type]
+        worker = Worker(None, lock)  # type: ignore[arg-type]
         start.wait(20)
-        return [answer for item in items for answer in worker.work("try", [item])[0]]
+        return [answer for item in items for answer in worker.work(compiler, [item]).answers]
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(process, range(2))) == [items, items]
@@ -69,10 +68,9 @@ def test_a_worker_that_raises_while_it_compiles_lets_the_others_in(monkeypatch: 
         raise ZeroDivisionError(item)
 
     lock = get_context("spawn").Lock()
-    monkeypatch.setattr(search, "try_hypothesis", broken)
-    monkeypatch.setattr(search, "compiled_here", lambda: False)
+    monkeypatch.setattr(worker_processes, "compiled_here", lambda: False)
     with pytest.raises(ZeroDivisionError):
-        _Worker(None, lock).work("try", ["first"])  # type: ignore[arg-type]
+        Worker(None, lock).work(broken, ["first"])  # type: ignore[arg-type]
     assert lock.acquire(block=False)
 
 

@@ -10,9 +10,9 @@ import trimesh
 
 from made_plans.ball import RADIUS, ball_plan
 from pliant.contact import PreparedObject
-from pliant.planner import Phase, PlannedGrasp
+from pliant.planner import Phase, PlannedGrasp, Reason
 from pliant.planner.context import PlanningContext
-from pliant.planner.idle_links import idle_touch
+from pliant.planner.manipulation import idle_touch
 from pliant.robot import link_mesh
 
 PALM = "housing"
@@ -58,7 +58,7 @@ def test_a_palm_that_the_object_meets_in_the_middle_of_a_move_is_found_and_named
     assert idle_touch(context, risen(grasp, gap - 1.5e-3)) is None
     touched = idle_touch(context, risen(grasp, gap + 1.5e-3))
     assert touched is not None
-    assert touched.reason == "an idle part of the hand touches the moved object" and PALM in touched.detail
+    assert touched.reason is Reason.IDLE_LINK_TOUCHES and PALM in touched.detail
 
 
 def test_the_fingers_that_hold_may_touch(context: PlanningContext) -> None:

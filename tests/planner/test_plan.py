@@ -7,9 +7,9 @@ import pinocchio as pin
 import pytest
 from small_tasks import ball_plan, ball_task, limited
 
+from pliant.constants import GRAVITY
 from pliant.errors import OptionError
-from pliant.planner import Phase, PlanStatus, plan
-from pliant.planner.pressing import GRAVITY
+from pliant.planner import Phase, PlanStatus, Reason, plan
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_the_chosen_grasp_has_the_smallest_largest_force_of_the_kept_and_none_le
     forces = [grasp.largest_force for grasp in kept()]
     assert forces[0] <= 1.011 * min(forces)
     stable = {grasp.number: grasp.largest_force for grasp in found.stable}
-    left_out = {r.number: r.margin for r in found.rejections if r.reason == "others need less force"}
+    left_out = {r.number: r.margin for r in found.rejections if r.reason is Reason.LESS_FORCE}
     assert len(left_out) >= 1
     # every stable grasp is kept or left out, and what is left out needs more already when it only holds the ball
     assert set(stable) == set(left_out) | {grasp.hypothesis.number for grasp in found.grasps}
@@ -135,7 +135,7 @@ def test_where_the_arms_path_has_the_weight_the_shortest_of_all_stable_grasps_is
     assert shortest.largest_force > 1.05 * everything.grasps[0].largest_force  # force alone would not have chosen it
     by_path = plan(replace(task, options=replace(task.options, keep=1, weights=(0.0, 0.0, 1.0))), jobs=1)
     assert by_path.best.arm_path == shortest.arm_path
-    outdone = [r for r in by_path.rejections if r.reason == "others are better by the weights"]
+    outdone = [r for r in by_path.rejections if r.reason is Reason.BETTER_SCORE]
     assert len(outdone) == len(everything.grasps) - 1
 
 

@@ -11,13 +11,13 @@ import pinocchio as pin
 from pliant.collision import Obstacle, triangles
 from pliant.objects import make_shape
 from pliant.planner import Goal
-from pliant.planner.operation import CLEAR_OF_SUPPORT, pressed_into
+from pliant.planner.manipulation import CLEAR_OF_SUPPORT, pressed_into
 
 HALF = 0.025  # of the block [m]
 
 
 def context(lift: float) -> Any:
-    """A block on a table; nothing else of the setting is asked for."""
+    """A block on a table; nothing else of the context is used."""
     table = Obstacle("table", triangles(make_shape("box", size=(0.4, 0.4, 0.1))), pin.SE3(np.eye(3), np.zeros(3)))
     place = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.05 + HALF]))
     block = triangles(make_shape("box", size=(2 * HALF,) * 3))

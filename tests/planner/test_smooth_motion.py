@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from pliant.motion import JointLimits
-from pliant.planner.approach import DENSE, smooth_motion
+from pliant.planner.trajectory import DENSE, smooth_motion
 
 
 def limits(joints: int) -> JointLimits:

@@ -141,7 +141,7 @@ def _states_sabotaged() -> dict[str, tuple[Callable[[Plan], Plan], str]]:
                 0,
                 T_object_contact=lambda c: c.T_object_contact * pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0, 0), np.zeros(3)),
             ),
-            "off the surface of the object that looks its way",
+            "off the surface of the object that faces it",
         ),
         "unknown link": (lambda p: contact(p, 0, link="tail"), "no link 'tail'"),
         "joint out of range": (

@@ -19,7 +19,7 @@ from pliant.robot import LinkShape, Robot, live_link_poses
 
 @dataclass(frozen=True, eq=False)
 class Obstacle:
-    """A thing to keep away from: a Coal geometry (`box`, `sphere`, `cylinder`, `triangles`, `convex_hull` make one)
+    """What to keep away from: a Coal geometry (`box`, `sphere`, `cylinder`, `triangles`, `convex_hull` make one)
     and its pose in the world.
     """
 
@@ -33,7 +33,7 @@ class PathClearance:
     """The tightest place of a joint path.
 
     Attributes:
-        distance: smallest distance [m]; negative where things overlap, infinite if nothing is near.
+        distance: smallest distance [m]; negative where they overlap, infinite if nothing is near.
         index: at which point of the path.
         pair: the link and the obstacle (or second link).
     """
@@ -194,7 +194,7 @@ class Clearance:
         )
         d = self._result.min_distance
         p, s = self._result.getNearestPoint1().copy(), self._result.getNearestPoint2().copy()
-        # Between things that touch or overlap the nearest points tell no direction; Coal's normal does.
+        # Where two bodies touch or overlap, their nearest points give no direction; Coal's normal does.
         n = (p - s) / d if d > 1e-9 else -np.asarray(self._result.normal)
         return float(d), p, s, n
 

@@ -1,7 +1,7 @@
-"""Whether a joint path is free everywhere, not only where one looks.
+"""Whether a joint path is free everywhere, not only at the points checked.
 
 No point of the robot moves further than sum_i r_i |dq_i|, r_i: the longest lever that joint i can have. So where the
-nearest things are d apart, the joints may go on until that sum reaches d before they need to be looked at again.
+nearest bodies are d apart, the joints may go on until that sum reaches d before distances are measured again.
 """
 
 from __future__ import annotations

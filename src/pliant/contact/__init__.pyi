@@ -6,6 +6,8 @@ from pliant.contact.detection import Overlap as Overlap
 from pliant.contact.detection import find_overlaps as find_overlaps
 from pliant.contact.distance import DistanceField as DistanceField
 from pliant.contact.distance import field_value as field_value
+from pliant.contact.first_touch import Gap as Gap
+from pliant.contact.first_touch import advance_to_touch as advance_to_touch
 from pliant.contact.first_touch import clearance as clearance
 from pliant.contact.first_touch import find_first_touch as find_first_touch
 from pliant.contact.indentation import PressResult as PressResult

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -11,8 +12,22 @@ from pliant.contact.deepest import least_distance
 from pliant.contact.detection import find_overlaps
 from pliant.contact.surfaces import PadSurface, PreparedObject
 
-_CLOSE = 1e3
-"""Clearances this many times apart are measured in the same way: near contact, on the smooth surfaces."""
+NEAR = 1.5e-3
+"""Below this the gap is taken as a smooth function of the motion's parameter [m]."""
+
+
+class Gap(NamedTuple):
+    """Distance between moving surfaces and an object [m], negative where they overlap; which of them is nearest."""
+
+    distance: float
+    nearest: int = 0
+
+
+class FirstTouch(NamedTuple):
+    """The parameter of a motion at its first touch, and which of the moving surfaces touches."""
+
+    at: float
+    nearest: int
 
 
 def clearance(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> float:
@@ -46,45 +61,76 @@ def find_first_touch(
     speed: float,
     tolerance: float = 3e-8,
 ) -> float | None:
-    """The first parameter at which the pad touches the object, by conservative advancement; None if it never does.
+    """The first parameter at which the pad touches the object; None if it never does.
 
     Args:
         T_object_pad: the pad's pose in the object's frame along the motion.
-        start: first parameter; the pad must be clear of the object there.
+        start, stop, speed, tolerance: as of `advance_to_touch`.
+    """
+    touch = advance_to_touch(
+        lambda at: Gap(clearance(prepared, pad, T_object_pad(at))),
+        start=start,
+        stop=stop,
+        speed=speed,
+        tolerance=tolerance,
+    )
+    return None if touch is None else touch.at
+
+
+def advance_to_touch(
+    gap_at: Callable[[float], Gap], *, start: float, stop: float, speed: float, tolerance: float
+) -> FirstTouch | None:
+    """The first touch of a motion, by conservative advancement.   (theory 8.2)
+
+    Each step is as long as the gap allows at the largest speed. Near the object the gap is smooth: there a step aims a
+    little beyond its zero, which is then closed in on from both sides.
+
+    Args:
+        gap_at: the gap at a parameter of the motion.
+        start: first parameter.
         stop: last parameter, larger than ``start``.
-        speed: no point of the pad moves faster than this per unit of the parameter [m].
-        tolerance: clearance that counts as touching [m].
+        speed: no point moves faster than this per unit of the parameter [m].
+        tolerance: gap that counts as touching [m].
 
     Returns:
-        None if there is no touch up to ``stop``; ``start`` itself if the pad overlaps the object there already.
+        None if there is no touch up to ``stop``; ``start`` itself if there is an overlap already.
     """
-    at = start
-    before: tuple[float, float] | None = None
-    for _ in range(200):
-        gap = clearance(prepared, pad, T_object_pad(at))
-        if gap <= tolerance:
-            break
-        # the clearance may be a little too large next to a touch: leave a hair
+    at, before = start, (start, 0.0)
+    gap, nearest = gap_at(at)
+    if gap <= tolerance:
+        return FirstTouch(at, nearest)
+    for _ in range(400):
         step = 0.98 * gap / speed
-        if before is not None and gap < before[1] < _CLOSE * gap:
-            # as fast as it last closed in, if that is safe too: a smaller hair
-            step = max(step, 0.998 * min(gap * (at - before[0]) / (before[1] - gap), gap / speed))
+        rate = (before[1] - gap) / (at - before[0]) if at > before[0] else 0.0
+        if gap < NEAR and rate > 0.0:
+            # aim a little beyond the zero, to have it between two values; never far beyond what is surely free
+            step = max(step, min(1.05 * gap / rate, 4.0 * step))
         before = (at, gap)
         at = at + step
-        if at > stop:
+        if at >= stop:
+            at = stop
+        gap, nearest = gap_at(at)
+        if abs(gap) <= tolerance:
+            return FirstTouch(at, nearest)
+        if gap < 0.0:
+            return _between(gap_at, before, (at, gap), speed, tolerance)
+        if at == stop:
             return None
-    if before is None or gap > -tolerance:
-        return at
-    # the last step went through by a hair: close in between the last clear and the first overlapping pose (Illinois)
-    low, high = before, (at, gap)
-    middle = low[0]
-    for _ in range(40):
+    return FirstTouch(at, nearest)
+
+
+def _between(
+    gap_at: Callable[[float], Gap], low: tuple[float, float], high: tuple[float, float], speed: float, tolerance: float
+) -> FirstTouch:
+    """The zero between a clear and an overlapping pose (Illinois)."""
+    middle, nearest = high[0], -1
+    for _ in range(60):
         middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
-        gap = clearance(prepared, pad, T_object_pad(middle))
+        gap, nearest = gap_at(middle)
         if abs(gap) <= tolerance or (high[0] - low[0]) * speed <= tolerance:
             break
-        if gap > 0:
+        if gap > 0.0:
             low, high = (middle, gap), (high[0], 0.5 * high[1])
         else:
             low, high = (low[0], 0.5 * low[1]), (middle, gap)
-    return middle
+    return FirstTouch(middle, nearest)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from pliant.arrays import Bools, Floats
 from pliant.control.options import ControlOptions
-from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix
+from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix, point_jacobian
 from pliant.planner import ContactTimeline, PlannedForces
 from pliant.robot import Assembly
 
@@ -48,14 +47,11 @@ def contact_kinematics(
     n = len(links)
     points, world, jacobian = np.empty((n, 3)), np.empty((n, 3, 3)), np.empty((n, 3, robot.dof))
     for i, link in enumerate(links):
-        frame = robot.frame_id(link)
-        T = robot.data.oMf[frame]
-        J = pin.getFrameJacobian(robot.model, robot.data, frame, pin.LOCAL_WORLD_ALIGNED) @ robot.fold
+        T = robot.data.oMf[robot.frame_id(link)]
         arm = T.rotation @ places[i]
         points[i] = T.translation + arm
         world[i] = T.rotation @ axes[i]
-        # v = v_link + w x arm, column by column
-        jacobian[i] = world[i].T @ (J[:3] - pin.skew(arm) @ J[3:])
+        jacobian[i] = world[i].T @ point_jacobian(robot.live_jacobian(link), arm)
     return ContactKinematics(points, world, jacobian)
 
 

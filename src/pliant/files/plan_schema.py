@@ -23,6 +23,7 @@ from pliant.planner import (
     Plan,
     PlannedContact,
     PlannedGrasp,
+    Reason,
     Rejection,
     StableGrasp,
     Task,
@@ -176,16 +177,6 @@ record(
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def reason_text(reason: str) -> str:
-    """The reason of a rejection as the file has it."""
-    return str(reason)
-
-
-def read_reason(text: str) -> str:
-    """The reason of a rejection from the file's text."""
-    return text
-
-
 class PhaseEntry(Document):
     """A run of trajectory points that belong to one phase, with the times of its first and last point."""
 
@@ -212,7 +203,7 @@ record(
     source=Text,
     opening=float,
 )
-record(Rejection, reason=Kept(kind=Text, write=reason_text, read=read_reason), detail=Text)
+record(Rejection, reason=Kept(kind=Text, write=str, read=Reason.from_words), detail=Text)
 record(StableGrasp)
 record(
     PlannedContact,

@@ -1,37 +1,33 @@
-"""The arm's part: the way to the object, the lift, and times for everything.   (theory 8.7)"""
+"""The arm's part: a free path to the object, and the straight lift.   (theory 8.7)"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
-from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.arrays import Floats
 from pliant.collision import Clearance, sweeps_clear
-from pliant.motion import JointLimits, plan_joint_path
+from pliant.motion import plan_joint_path
 from pliant.planner.context import PlanningContext
-from pliant.planner.depth_search import Failure
+from pliant.planner.reasons import Failure, Reason, Stage
 
 STANDOFF = (0.12, 0.06)
 """Distances from which the open hand comes straight to the object [m]."""
 CHECK = 0.04
 """Largest joint change between two collision checks [rad, m]."""
 SEEDS = 3
-"""Sampled paths for each way to the object: one that brushes something between two checks is no path."""
+"""Sampled paths to each place before the object: one that brushes something between two checks is no path."""
 LIFT_STEP = 0.01
 """[m]"""
-DENSE = 0.02
-"""Largest time between two points of a smooth motion [s]: whoever plays them goes straight in between."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArmPath:
-    """A joint path in two parts: corners of straight segments, then dense points of a straight way of the palm."""
+    """A joint path in two parts: corners of straight segments, then dense points of a straight path of the palm."""
 
     corners: Floats
     dense: Floats
@@ -55,7 +51,7 @@ def approach_path(context: PlanningContext, q_pregrasp: Floats, T_world_palm: pi
         return world.collision(q) is not None
 
     if (hit := world.collision(q_pregrasp)) is not None:
-        return Failure("open hand or arm hits something", 0.0, "m", f"{hit[0]} and {hit[1]}")
+        return Failure(Reason.OPEN_HAND_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}", found_in=Stage.APPROACH)
     candidates = []
     straight = np.array([start, q_pregrasp])
     if _free(straight, blocked):
@@ -66,24 +62,24 @@ def approach_path(context: PlanningContext, q_pregrasp: Floats, T_world_palm: pi
         if _free(first, blocked):
             candidates.append(ArmPath(first, last))
             break
-    for way in sorted(candidates, key=lambda way: path_length(context, way.points)):
-        if sweeps_clear(way.points, world):
-            return way
+    for path in sorted(candidates, key=lambda path: path_length(context, path.points)):
+        if sweeps_clear(path.points, world):
+            return path
     everything = np.arange(context.robot.dof)
     for seed in range(SEEDS):
         for last in [*near, q_pregrasp[None]]:
             sampled = plan_joint_path(
                 start, last[0], blocked, context.limits, joints=everything, step=CHECK, nodes=1500, seed=seed
             )
-            if sampled is not None and sweeps_clear((way := ArmPath(sampled, last)).points, world):
-                return way
-    return Failure("no free way to the object", 0.0, "", "three ways were tried")
+            if sampled is not None and sweeps_clear((path := ArmPath(sampled, last)).points, world):
+                return path
+    return Failure(Reason.NO_FREE_PATH, 0.0, detail="straight, over a place before the object, and sampled paths")
 
 
 def _near_places(
     context: PlanningContext, q_pregrasp: Floats, T_world_palm: pin.SE3, blocked: Callable[[Floats], bool]
 ) -> Iterator[Floats]:
-    """Straight ways along the approach direction, from a place before the object to the pre-grasp, that are free."""
+    """Straight paths along the approach direction, from a place before the object to the pre-grasp, that are free."""
     for distance in STANDOFF:
         count = max(2, round(distance / 0.01))
         path = [q_pregrasp]
@@ -98,7 +94,7 @@ def _near_places(
 
 
 def lift_path(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, height: float) -> Floats | Failure:
-    """Joints along a straight way up; the hand's joints stay."""
+    """Joints along a straight path up; the hand's joints stay."""
     count = max(1, int(np.ceil(height / LIFT_STEP)))
     path = [q]
     if height <= 0.0:
@@ -108,9 +104,9 @@ def lift_path(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, height
         T = pin.SE3(T_world_palm.rotation, T_world_palm.translation + up)
         found = context.ik.solve(T, seed=path[-1], starts=1)
         if not found.found or np.abs(found.q - path[-1]).max() > 0.5:
-            return Failure("arm cannot lift so high", height * (1.0 - (k - 1) / count), "m", "missing height")
+            return Failure(Reason.LIFT_OUT_OF_REACH, height * (1.0 - (k - 1) / count), detail="missing height")
         if (hit := context.surroundings.collision(found.q)) is not None:
-            return Failure("hits something while lifting", 0.0, "m", f"{hit[0]} and {hit[1]}")
+            return Failure(Reason.LIFT_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
         path.append(found.q)
     return np.array(path)
 
@@ -119,80 +115,6 @@ def path_length(context: PlanningContext, path: Floats) -> float:
     """Length of the arm's part of a joint path [rad, m]."""
     arm = path[:, context.assembly.arm_joints]
     return float(np.linalg.norm(np.diff(arm, axis=0), axis=1).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothMotion:
-    """A dense path in time, at rest at both ends: s = t/T - sin(2 pi t/T) / (2 pi).
-
-    Attributes:
-        knots: times of the path's points [s].
-        times: times of all points, the knots among them, never further apart than ``DENSE`` [s].
-        places: where along the path these are: 0 at its first point, n - 1 at its last.
-    """
-
-    knots: Floats
-    times: Floats
-    places: Floats
-
-    def along(self, path: Floats) -> Floats:
-        """The path (n x k) at all times: a cubic spline through its points."""
-        if len(path) < 3:
-            i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
-            share = (self.places - i)[:, None]
-            return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
-        return np.asarray(CubicSpline(np.arange(len(path)), path)(self.places))
-
-    def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
-        """The same for poses, with angular speed and acceleration continuous; turns of any size."""
-        turns = RotationSpline(np.arange(len(poses)), Rotation.from_matrix([T.rotation for T in poses]))(self.places)
-        places = self.along(np.array([T.translation for T in poses]))
-        return [pin.SE3(R, p) for R, p in zip(turns.as_matrix(), places, strict=True)]
-
-
-def smooth_motion(
-    path: Floats,
-    limits: JointLimits,
-    *,
-    least: float = 0.2,
-    carried: Floats | None = None,
-    acceleration: float = np.inf,
-) -> SmoothMotion:
-    """Times for a dense path (n x joints) within speed and acceleration limits.
-
-    Args:
-        least: shortest duration [s].
-        carried: n x k x 3 places of points that may not be accelerated by more than ``acceleration`` [m, m/s^2].
-    """
-    n = len(path)
-    if n < 2:
-        return SmoothMotion(np.zeros(n), np.zeros(n), np.zeros(n))
-    way, bend = _rates(path)
-    # the path parameter's speed is at most 2/T, its acceleration 2 pi/T^2
-    duration = max(
-        least,
-        float(np.max(2.0 * way / limits.speed)),
-        float(np.max(np.sqrt((2.0 * np.pi * way + 4.0 * bend) / limits.acceleration))),
-    )
-    if carried is not None:
-        way, bend = _rates(carried.reshape(n, -1))
-        push = np.linalg.norm((2.0 * np.pi * way + 4.0 * bend).reshape(-1, 3), axis=1)
-        duration = max(duration, float(np.sqrt(push.max() / acceleration)))
-    tau = np.linspace(0.0, 1.0, 4001)
-    law = tau - np.sin(2.0 * np.pi * tau) / (2.0 * np.pi)
-    knots = np.interp(np.linspace(0.0, 1.0, n), law, tau) * duration
-    even = np.linspace(0.0, duration, int(np.ceil(1.25 * duration / DENSE)) + 1)
-    apart = np.abs(even[:, None] - knots[None, :]).min(axis=1) > 0.2 * DENSE
-    times = np.sort(np.concatenate([knots, even[apart]]))
-    return SmoothMotion(knots, times, np.interp(times, tau * duration, law * (n - 1)))
-
-
-def _rates(path: Floats) -> tuple[Floats, Floats]:
-    """Largest first and second derivative of a path by its parameter (0 to 1), component by component."""
-    n = len(path)
-    first = np.diff(path, axis=0) * (n - 1)
-    second = np.diff(first, axis=0) * (n - 1) if n > 2 else np.zeros((1, path.shape[1]))
-    return np.abs(first).max(axis=0), np.abs(second).max(axis=0)
 
 
 def _free(path: Floats, blocked: Callable[[Floats], bool]) -> bool:

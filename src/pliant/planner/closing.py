@@ -1,57 +1,78 @@
-"""Closing the fingers until they touch: exact first touches by advancing as far as the distance allows. (theory 8.2)"""
+"""The open hand is placed, and its fingers close until they touch: exact first touches.   (theory 8.1, 8.2)"""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.contact import PreparedObject, clearance
-from pliant.planner.closing_hand import ClosingGroup, ClosingHand
+from pliant.contact import Gap, PreparedObject, advance_to_touch, clearance
+from pliant.planner.closing_hand import Closing, ClosingGroup, ClosingHand, Touch
+from pliant.planner.context import KEEP_OUT, PlanningContext
+from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.reasons import Failure, Reason
 
 TOLERANCE = 5e-6
 """Clearance that counts as a touch [m]."""
-NEAR = 1.5e-3
-"""Below this the gap is taken as a smooth function of the closing [m]."""
+AT_OBJECT = 1e-3
+"""What the open hand keeps away from the object [m]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Touch:
-    """Where a group of fingers first touches.
-
-    Args:
-        group: the fingers.
-        closed: closing parameter at the first touch, 0 open .. 1 closed; None if they never touch.
-        link: position of the link that touches first in the hand's ``links``; -1 if none.
-    """
-
-    group: ClosingGroup
-    closed: float | None
-    link: int
+def place_open_hand(context: PlanningContext, hypothesis: Hypothesis) -> Floats | Failure:
+    """Joints of arm and open hand at a hypothesis, clear of the object and of the surroundings."""
+    hand = context.hand
+    preshape = hand.preshape(hypothesis.preshape)
+    start = hand.q_open(preshape)
+    q_open = hand.at_opening(start, hand.groups(preshape, hypothesis.fingers), hypothesis.opening)
+    gap, link = open_hand_gap(context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
+    if gap < AT_OBJECT:
+        return Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
+    return _place_arm(context, context.task.T_world_object * hypothesis.T_object_palm, q_open)
 
 
-@dataclass(frozen=True, eq=False)
-class Closing:
-    """The hand around the object, every finger at its first touch (or fully closed where it never touches).
+def _place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
+    """Joints with the arm at a palm pose, clear of the surroundings; a few solutions are tried."""
+    hand = context.hand
+    seed = hand.with_arm(q_open, context.task.q_start)
+    rng = np.random.default_rng(0)
+    failure = Failure(Reason.PALM_OUT_OF_REACH, np.inf)
+    for attempt in range(3):
+        found = context.ik.solve(T_world_palm, seed=seed, starts=20 if attempt == 0 else 4)
+        if not found.found:
+            return Failure(Reason.PALM_OUT_OF_REACH, found.error_m) if attempt == 0 else failure
+        q = hand.with_arm(q_open, found.q)
+        hit = context.surroundings.collision(q, margin=KEEP_OUT) or context.arm_beside_object.collision(q)
+        if hit is None:
+            return q
+        failure = Failure(Reason.OPEN_HAND_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
+        if hit[0] in {link.name for link in hand.links}:
+            break  # another elbow does not move the hand
+        seed = hand.with_arm(q_open, context.robot.random_q(rng))
+    return failure
 
-    Args:
-        q_zero: joints at closing parameter zero.
-        q_open: joints as the hand arrives.
-        q: joints at the touches.
-        touches: one per closing group.
-    """
 
-    q_zero: Floats
-    q_open: Floats
-    q: Floats
-    touches: tuple[Touch, ...]
-
-    @property
-    def touching(self) -> tuple[Touch, ...]:
-        """Groups that touch."""
-        return tuple(touch for touch in self.touches if touch.closed is not None)
+def close_around(context: PlanningContext, hypothesis: Hypothesis, q_arm: Floats) -> Closing | Failure:
+    """Close the fingers of a hypothesis around the object: enough of them must touch, with pads, and hit nothing."""
+    closing = close_hand(
+        context.prepared,
+        context.hand,
+        hypothesis.preshape,
+        hypothesis.fingers,
+        hypothesis.T_object_palm,
+        opening=hypothesis.opening,
+    )
+    touching = closing.touching
+    fingers = {finger for touch in touching for finger in touch.group.fingers}
+    if not touching or (len(touching) < 2 and len(fingers) < 2):
+        return Failure(Reason.TOO_FEW_FINGERS, float(len(touching)))
+    for touch in touching:
+        link = context.hand.links[touch.link]
+        if link.pad is None:
+            return Failure(Reason.NO_PAD, 0.0, detail=link.name)
+    hit = context.surroundings.collision(context.hand.with_arm(closing.q, q_arm), margin=0.0)
+    if hit is not None:
+        return Failure(Reason.CLOSING_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
+    return closing
 
 
 def open_hand_gap(
@@ -92,22 +113,26 @@ def close_hand(
     tolerance: float = TOLERANCE,
 ) -> Closing:
     """Close the chosen fingers, each from its opening until its first touch; the others stay open."""
-    way = hand.preshape(preshape)
-    start = hand.q_open(way)
-    groups = hand.groups(way, fingers)
-    q = start
-    for group in groups:
-        q = hand.with_closing(q, group, start, opening)
-    q_open = q
+    chosen = hand.preshape(preshape)
+    start = hand.q_open(chosen)
+    groups = hand.groups(chosen, fingers)
+    q = q_open = hand.at_opening(start, groups, opening)
     touches = []
     for group in groups:
-        touch = _first_touch(prepared, hand, group, start, T_object_palm, opening, tolerance)
+        found = advance_to_touch(
+            _GroupGap(prepared, hand, group, start, T_object_palm),
+            start=opening,
+            stop=1.0,
+            speed=group.speed,
+            tolerance=tolerance,
+        )
+        touch = Touch(group, None, -1) if found is None else Touch(group, found.at, found.nearest)
         touches.append(touch)
         q = hand.with_closing(q, group, start, 1.0 if touch.closed is None else touch.closed)
-    return Closing(start, q_open, q, tuple(touches))
+    return Closing(T_object_palm, start, q_open, q, tuple(touches))
 
 
-class _Gap:
+class _GroupGap:
     """Distance of a finger group from the object over its closing parameter; exact where it is small."""
 
     def __init__(
@@ -116,67 +141,18 @@ class _Gap:
         self.prepared, self.hand, self.group, self.start, self.T = prepared, hand, group, start, T_object_palm
         self.exact = max(hand.links[i].surface.surface.spacing for i in group.links)
 
-    def __call__(self, closed: float) -> tuple[float, int]:
+    def __call__(self, closed: float) -> Gap:
         q = self.hand.with_closing(self.start, self.group, self.start, closed)
         poses = self.hand.poses(q, self.T)
         bounds = self.hand.bounds(self.prepared, poses, self.group.links)
-        least, which = np.inf, -1
+        least = Gap(np.inf, -1)
         for k in np.argsort(bounds).tolist():
             i = self.group.links[k]
-            if bounds[k] >= least:
+            if bounds[k] >= least.distance:
                 break
             gap = float(bounds[k])
             if gap < self.exact:
                 gap = clearance(self.prepared, self.hand.links[i].surface, poses[i])
-            if gap < least:
-                least, which = gap, i
-        return least, which
-
-
-def _first_touch(
-    prepared: PreparedObject,
-    hand: ClosingHand,
-    group: ClosingGroup,
-    start: Floats,
-    T_object_palm: pin.SE3,
-    opening: float,
-    tolerance: float,
-) -> Touch:
-    gap_at = _Gap(prepared, hand, group, start, T_object_palm)
-    at, before = opening, (opening, 0.0)
-    gap, link = gap_at(at)
-    if gap <= tolerance:
-        return Touch(group, at, link)
-    for _ in range(400):
-        step = 0.98 * gap / group.speed
-        rate = (before[1] - gap) / (at - before[0]) if at > before[0] else 0.0
-        if gap < NEAR and rate > 0.0:
-            # aim a little beyond the zero, to have it between two values; never far beyond what is surely free
-            step = max(step, min(1.05 * gap / rate, 4.0 * step))
-        before = (at, gap)
-        at = at + step
-        if at >= 1.0:
-            at = 1.0
-        gap, link = gap_at(at)
-        if abs(gap) <= tolerance:
-            return Touch(group, at, link)
-        if gap < 0.0:
-            return Touch(group, *_between(gap_at, before, (at, gap), tolerance))
-        if at == 1.0:
-            return Touch(group, None, -1)
-    return Touch(group, at, link)
-
-
-def _between(gap_at: _Gap, low: tuple[float, float], high: tuple[float, float], tolerance: float) -> tuple[float, int]:
-    """The zero between a clear and an overlapping pose (Illinois)."""
-    middle, link = high[0], -1
-    for _ in range(60):
-        middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
-        gap, link = gap_at(middle)
-        if abs(gap) <= tolerance or (high[0] - low[0]) * gap_at.group.speed <= tolerance:
-            break
-        if gap > 0.0:
-            low, high = (middle, gap), (high[0], 0.5 * high[1])
-        else:
-            low, high = (low[0], 0.5 * low[1]), (middle, gap)
-    return middle, link
+            if gap < least.distance:
+                least = Gap(gap, i)
+        return least

@@ -51,7 +51,7 @@ class HandLink:
     def feels(self, p_link: Floats, around: float) -> bool:
         """Whether tactile cells lie all around a point of its surface, so far away at least [m].
 
-        A link without tactile arrays feels nothing anywhere; nobody expects it to, so that counts as True.
+        A link without tactile arrays feels nothing anywhere; it is not expected to, so that counts as True.
         """
         if not len(self.cells):
             return True
@@ -75,7 +75,7 @@ class ClosingGroup:
 
     Args:
         fingers: their names.
-        links: positions of their links in ``GraspingHand.links``.
+        links: positions of their links in ``ClosingHand.links``.
         joints: positions of the joints that close them.
         travel: closed minus open value of each joint [rad, m].
         speed: bound on how fast any point of these fingers moves per unit of closing [m].
@@ -86,6 +86,45 @@ class ClosingGroup:
     joints: Ints
     travel: Floats
     speed: float
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """Where a group of fingers first touches.
+
+    Args:
+        group: the fingers.
+        closed: closing parameter at the first touch, 0 open .. 1 closed; None if they never touch.
+        link: position of the link that touches first in the hand's ``links``; -1 if none.
+    """
+
+    group: ClosingGroup
+    closed: float | None
+    link: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The hand around the object, every finger at its first touch (or fully closed where it never touches).
+
+    Args:
+        T_object_palm: the palm in the object's frame.
+        q_zero: joints at closing parameter zero.
+        q_open: joints as the hand arrives.
+        q: joints at the touches.
+        touches: one per closing group.
+    """
+
+    T_object_palm: pin.SE3
+    q_zero: Floats
+    q_open: Floats
+    q: Floats
+    touches: tuple[Touch, ...]
+
+    @property
+    def touching(self) -> tuple[Touch, ...]:
+        """Groups that touch."""
+        return tuple(touch for touch in self.touches if touch.closed is not None)
 
 
 class ClosingHand:
@@ -194,6 +233,19 @@ class ClosingHand:
         result = q.copy()
         result[group.joints] = start[group.joints] + closed * group.travel
         return np.clip(result, self.robot.lower, self.robot.upper)
+
+    def at_opening(self, start: Floats, groups: tuple[ClosingGroup, ...], opening: float) -> Floats:
+        """``start`` with all of these groups closed by as much as they arrive with."""
+        q = start
+        for group in groups:
+            q = self.with_closing(q, group, start, opening)
+        return q
+
+    def with_arm(self, q_hand: Floats, q_arm: Floats) -> Floats:
+        """The hand's joints of one vector and the arm's of another."""
+        q = q_hand.copy()
+        q[self.assembly.arm_joints] = q_arm[self.assembly.arm_joints]
+        return q
 
     def poses(self, q: Floats, T_any_palm: pin.SE3) -> list[pin.SE3]:
         """Poses of every entry of ``links`` when the palm frame stands at ``T_any_palm``."""

@@ -49,7 +49,7 @@ def with_arm(task: Task) -> Task:
     whole = assemble(floating_arm(), Hand(assembly.hand, assembly.robot))
     q = whole.q_home
     q[whole.hand_joints] = task.q_start
-    # above the object, so that the way to it is free
+    # above the object, so that the path to it is free
     above = task.T_world_object.translation + np.array([0.0, 0.0, 0.3 + assembly.hand.palm.length])
     q[whole.arm_joints[:3]] = above
     return replace(task, assembly=whole, q_start=q)
@@ -60,7 +60,7 @@ class PlanningContext:
 
     Args:
         task: with an arm (``with_arm``).
-        thing: the prepared object; prepared here if left out.
+        prepared: the object; prepared here if left out.
     """
 
     def __init__(self, task: Task, prepared: PreparedObject | None = None) -> None:
@@ -113,15 +113,9 @@ class PlanningContext:
             influence=0.05,
         )
 
-    def q_with_arm(self, q_hand: Floats, q_arm: Floats) -> Floats:
-        """The arm's joints of one vector and the hand's of another."""
-        q = q_hand.copy()
-        q[self.assembly.arm_joints] = q_arm[self.assembly.arm_joints]
-        return q
-
 
 def _lighter(mesh: Mesh, faces: int = 3000) -> Mesh:
-    """A scan with fewer faces for collision checks on the way; they keep a distance that outweighs the difference."""
+    """A scan with fewer faces for collision checks on the path; they keep a distance that outweighs the difference."""
     if len(mesh.faces) <= 2 * faces:
         return mesh
     from fast_simplification import simplify

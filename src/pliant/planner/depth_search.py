@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pliant.arrays import Floats
+from pliant.planner.reasons import Failure, Reason
 
-TOO_STRONG = ("force above the limit", "pressure above the limit")
+TOO_STRONG = (Reason.FORCE_LIMIT, Reason.PRESSURE_LIMIT)
 CORRECTION = 2e-4
 """Depths closer than this to too little need no more correction [m]."""
 LEAST = 1e-9
 """Depths below this count as none [m]."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why the object is not held: reason, margin and its unit, detail."""
-
-    reason: str
-    margin: float
-    unit: str = ""
-    detail: str = ""
 
 
 class DepthSearch:
@@ -35,7 +24,7 @@ class DepthSearch:
 
     def __init__(self, depths: Floats, deepest: Floats) -> None:
         self.depths, self.deepest = np.minimum(depths, deepest), deepest
-        self.failure = Failure("never held", np.inf)
+        self.failure = Failure(Reason.NEVER_HELD, np.inf)
         self._gain = np.full(len(depths), 2.0 / 3.0)
         self._before: tuple[Floats, Floats] | None = None
         self._holds: Floats | None = None
@@ -57,7 +46,7 @@ class DepthSearch:
             return self._halve(here, self._holds)
         if self._ceiling is not None:
             return self._halve(here, self._ceiling)
-        self._away += failure.reason == "pushed away"
+        self._away += failure.reason is Reason.PUSHED_AWAY
         if self._away >= 3 or (here >= self.deepest).all():
             return False
         return self._go(2.5 * here)

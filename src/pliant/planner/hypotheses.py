@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -31,7 +31,7 @@ OPENINGS = (0.0, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class ApproachDirection:
-    """A way to come near: a point on or around the object and the outward direction there, in the object's frame."""
+    """Where a hand could come from: a point on or around the object and the outward direction there, object's frame."""
 
     point: Floats
     normal: Floats
@@ -81,16 +81,16 @@ def finger_subsets(assembly: Assembly, preshape: Preshape) -> list[tuple[str, ..
     """Every choice of two or more fingers that this preshape allows, most fingers first.
 
     Fingers that share a joint move together, so a choice that separates them is left out; so is one whose fingers all
-    push the same way (no two closing directions more than a right angle apart): it can push an object, not hold it.
+    push in one direction (no two of them more than a right angle apart): it can push an object, not hold it.
     """
     assert assembly.hand is not None
     names = preshape.fingers or tuple(finger.name for finger in assembly.hand.fingers)
     groups = _coupled(assembly, preshape, names)
-    ways = _closing_directions(assembly, preshape, names)
+    directions = _closing_directions(assembly, preshape, names)
 
     def allowed(subset: tuple[str, ...]) -> bool:
         together = all(not (group & set(subset)) or group <= set(subset) for group in groups)
-        return together and any(ways[a] @ ways[b] < 0.0 for a, b in combinations(subset, 2))
+        return together and any(directions[a] @ directions[b] < 0.0 for a, b in combinations(subset, 2))
 
     sizes = range(len(names), 1, -1)
     return [subset for size in sizes for subset in combinations(names, size) if allowed(subset)]
@@ -124,7 +124,7 @@ def make_hypotheses(
 
     For every approach the palm stands at several distances: so that the tips meet 12 or 25 mm below the surface, or 12
     or 25 mm past the object's middle, and close by, so that the fingers wrap around; larger than nothing and smaller
-    than the hand's length. It looks along the normal at the approach point, or along the same direction at the middle
+    than the hand's length. It faces along the normal at the approach point, or along the same direction at the middle
     of the object. The fingers come fully open, or half closed, to enter a narrow place.
 
     Args:
@@ -134,36 +134,36 @@ def make_hypotheses(
     """
     if assembly.hand is None:
         raise OptionError(assembly.name, "has no hand; a grasp needs one")
-    ways = list(_ways(assembly))
+    variants = list(_variants(assembly))
     middle = mesh.bounds.mean(axis=0)
     found = approaches(mesh, method, count)
     found += [_centred(mesh, approach) for approach in found]
-    # the object's own axes as often as a quarter of all others: things stand and lie along them
+    # the object's own axes as often as a quarter of all others: objects stand and lie along them
     found += _along_axes(mesh) * max(1, len(found) // 24)
-    sizes = (len(found), rolls, len(ways))
+    sizes = (len(found), rolls, len(variants))
     total = int(np.prod(sizes))
     # numbers drawn without laying out all combinations: there may be a hundred thousand
     order = np.random.default_rng(seed).permutation(total)[:limit]
     hypotheses = []
     for number, i in enumerate(order.tolist()):
-        a, roll, way = (int(k) for k in np.unravel_index(i, sizes))
-        preshape, fingers, base, share, opening, how = ways[way]
+        a, roll, v = (int(k) for k in np.unravel_index(i, sizes))
+        variant = variants[v]
         turn = 2 * np.pi * roll / rolls
         half = max(0.0, float((found[a].point - middle) @ found[a].normal))
-        distance = float(np.clip(base - share * half, CLEARANCE, assembly.hand.palm.length))
-        source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {how}"
+        distance = float(np.clip(variant.distance - variant.share * half, CLEARANCE, assembly.hand.palm.length))
+        source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {variant.source}"
         pose = _palm_pose(found[a], distance, turn)
-        hypotheses.append(Hypothesis(number, pose, preshape, fingers, source, opening))
+        hypotheses.append(Hypothesis(number, pose, variant.preshape, variant.fingers, source, variant.opening))
     return hypotheses
 
 
 def _along_axes(mesh: Mesh) -> list[ApproachDirection]:
     """From all six sides of the object's own axes, aimed at its middle."""
-    ways = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
+    axes = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
     names = ("+x", "-x", "+y", "-y", "+z", "-z")
     middle = mesh.bounds.mean(axis=0)
     return [
-        _centred(mesh, ApproachDirection(middle, way, f"axis {name}")) for way, name in zip(ways, names, strict=True)
+        _centred(mesh, ApproachDirection(middle, axis, f"axis {name}")) for axis, name in zip(axes, names, strict=True)
     ]
 
 
@@ -174,11 +174,21 @@ def _centred(mesh: Mesh, approach: ApproachDirection) -> ApproachDirection:
     return ApproachDirection(middle + height * approach.normal, approach.normal, f"{approach.source} centred")
 
 
-def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, float, float, str]]:
-    """Preshape, fingers, distance of the palm's face from the surface, opening, and how.
+class _Variant(NamedTuple):
+    """A preshape with some fingers, the palm at a distance from the surface, fingers closed by ``opening``.
 
-    The distance is a length less a share of the object's half thickness along the approach.
+    The distance is ``distance`` [m] less ``share`` of the object's half thickness along the approach.
     """
+
+    preshape: str
+    fingers: tuple[str, ...]
+    distance: float
+    share: float
+    opening: float
+    source: str
+
+
+def _variants(assembly: Assembly) -> Iterator[_Variant]:
     assert assembly.hand is not None
     length = assembly.hand.palm.length
     for preshape in assembly.hand.preshapes:
@@ -191,8 +201,8 @@ def _ways(assembly: Assembly) -> Iterator[tuple[str, tuple[str, ...], float, flo
                 distances.append((close, 0.0, "wrapping"))
             for distance, share, how in distances:
                 for opening in OPENINGS:
-                    words = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
-                    yield preshape.name, fingers, distance, share, opening, words
+                    source = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
+                    yield _Variant(preshape.name, fingers, distance, share, opening, source)
 
 
 def _palm_pose(approach: ApproachDirection, distance: float, turn: float) -> pin.SE3:
@@ -205,7 +215,7 @@ def _palm_pose(approach: ApproachDirection, distance: float, turn: float) -> pin
 
 
 def _closing_directions(assembly: Assembly, preshape: Preshape, names: tuple[str, ...]) -> dict[str, Floats]:
-    """Unit vectors along which the finger tips travel half way, across the approach direction (all curl along it)."""
+    """Unit vectors of the finger tips' travel when half closed, across the approach direction (all curl along it)."""
     ends = []
     for closed in (0.4, 0.6):
         q = assembly.preshaped(assembly.robot.neutral, preshape, closed)

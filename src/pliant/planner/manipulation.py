@@ -1,27 +1,42 @@
-"""Moving the held object: contact points stay fixed on the links, forces are brought back to the wanted ones at every
-step.   (theory 8.5, 8.6)
+"""Lifting and moving the held object.   (theory 8.5, 8.6)
+
+Contact points stay fixed on the links; forces are brought back to the wanted ones at every step. Contact is settled at
+the steps with every link that is near; between two steps an idle finger can come and go, so the finished trajectory is
+followed from point to point with the deformed object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
+from pliant.collision import TOUCHING, triangles
+from pliant.grasp import point_jacobian
+from pliant.motion import damped_least_squares
+from pliant.objects import Mesh
+from pliant.planner.approach import lift_path
 from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import KEEP_OUT, PlanningContext
-from pliant.planner.depth_search import Failure
-from pliant.planner.pressing import Held
-from pliant.planner.results import Stage
-from pliant.planner.stability import HeldGrasp, joint_torques
+from pliant.planner.pressing import DEEPEST, HandPose, Held
+from pliant.planner.reasons import Failure, Reason, Stage
+from pliant.planner.results import Phase, PlannedGrasp
+from pliant.planner.stability import HeldGrasp, overloaded
 from pliant.planner.task import Carrier, MoveFrame
+from pliant.robot import PALM_FRAME, link_mesh
 
 DAMPING = 2e-3
 """Of the finger's inverse kinematics, relative to a lever of one metre [m]."""
 LARGEST_JUMP = 0.5
 """No joint of the arm moves further than this between two steps [rad, m]."""
+WORTH_RISING = 5e-4
+"""An object that is not to be lifted, but sags by more than this between the pads, is brought back to its place [m]."""
+CLEAR_OF_SUPPORT = 1.9e-3
+"""Lifted by this much it touches nothing any more [m]; a squeeze that turns it presses it into what it lies on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +54,62 @@ class Step:
     held: Held
 
 
+class Lift(NamedTuple):
+    """The lift: joints on the path up (n x joints), and hand and object at its end."""
+
+    path: Floats
+    end: Step
+
+
+def lift(context: PlanningContext, grasp: HeldGrasp) -> Lift | Failure:
+    """Lift the held object as high as asked."""
+    goal, held = context.task.goal, grasp.held
+    # the object sags a little between the pads when its support is gone: the hand rises by that much more
+    sag = max(float(context.task.T_world_object.translation[2] - held.state.T_world_object.translation[2]), 0.0)
+    rise = goal.lift + sag if goal.lift > 0.0 or sag > WORTH_RISING else 0.0
+    path = lift_path(context, held.q, grasp.T_world_palm, rise)
+    if isinstance(path, Failure):
+        return path
+    up = pin.SE3(np.eye(3), np.array([0.0, 0.0, rise]))
+    return Lift(path, Step(up * grasp.T_world_palm, path[-1], held.shifted(path[-1], up.translation)))
+
+
+def pressed_into(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
+    """What an object, squeezed to this pose and just lifted, still overlaps; None if nothing or if it is not lifted."""
+    if context.task.goal.lift <= CLEAR_OF_SUPPORT:
+        return None
+    off = pin.SE3(T_world_object)
+    off.translation[2] = context.task.T_world_object.translation[2] + CLEAR_OF_SUPPORT
+    return object_hits(context, off)
+
+
+def object_hits(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
+    """The obstacle that the object (undeformed) overlaps, if any."""
+    import coal
+
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+    T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
+    for obstacle in context.obstacles:
+        result.clear()
+        place = obstacle.T_world_obstacle
+        pose = coal.Transform3s(place.rotation, place.translation)
+        if coal.collide(context.object_triangles, T, obstacle.geometry, pose, request, result):
+            return obstacle.name
+    return None
+
+
+def object_collision(context: PlanningContext, steps: Iterable[Step]) -> Failure | None:
+    """The first obstacle that the object overlaps at some steps."""
+    for step in steps:
+        if (hit := object_hits(context, step.held.state.T_world_object)) is not None:
+            return Failure(Reason.OBJECT_HITS, 0.0, detail=hit)
+    return None
+
+
 def object_path(
     context: PlanningContext, T_world_object: pin.SE3, T_world_palm: pin.SE3, centre: Floats
 ) -> list[pin.SE3]:
-    """Poses of the object at the steps of the wish: position linear, orientation along the shortest rotation, about
+    """Poses of the object at the steps of the move: position linear, orientation along the shortest rotation, about
     the centre of mass.
     """
     goal = context.task.goal
@@ -62,25 +129,24 @@ def object_path(
     return poses
 
 
-def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step) -> list[Step] | tuple[Stage, Failure]:
-    """Every step of the move after the lift, or the step and the reason where it ends."""
+def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step) -> list[Step] | Failure:
+    """Every step of the move after the lift, or the reason why it ends and how much of it was possible."""
     goal = context.task.goal
     if not goal.moves:
         return []
     path = object_path(context, start.held.state.T_world_object, start.T_world_palm, start.held.centre)
     carried = _Carried(context, grasp, start)
     if goal.by is Carrier.FINGERS and (short := carried.reachable(path)) is not None:
-        return Stage.REACH, short
+        return short
     steps: list[Step] = []
     before = start
     for k, T_wanted in enumerate(path):
         done = carried.step(before, T_wanted)
-        if isinstance(done, tuple):
-            stage, failure = done
+        if isinstance(done, Failure):
             share = k / len(path)
-            return stage, Failure(
-                failure.reason, 1.0 - share, "of the move", f"{share:.0%} of it was possible; {failure.detail}"
-            )
+            detail = f"{share:.0%} of it was possible; {done.detail}"
+            stage = Stage.REACH if done.stage is Stage.REACH else Stage.MANIPULATION
+            return Failure(done.reason, 1.0 - share, "of the move", detail, found_in=stage)
         steps.append(done)
         before = done
     return steps
@@ -111,7 +177,6 @@ class _Carried:
             moving |= robot.joints_moving(link.name)
         moving[context.assembly.arm_joints] = False
         self.joints = np.flatnonzero(moving)
-        self.frames = [robot.frame_id(link.name) for link in self.links]
         groups = context.hand.groups(context.hand.preshape(grasp.hypothesis.preshape), grasp.hypothesis.fingers)
         # fingers that share a joint keep one depth
         self.group = np.array([next(i for i, g in enumerate(groups) if f in g.fingers) for f in self.fingers])
@@ -119,20 +184,19 @@ class _Carried:
 
     def reachable(self, path: list[pin.SE3]) -> Failure | None:
         """Kinematics alone, before anything is simulated: how much of the path the fingers can do."""
-        options = self.context.task.options
         q, T_palm = self.start.q, self.start.T_world_palm
         none = np.zeros(len(self.fingers))
         for k, T_wanted in enumerate(path):
             q = self.reach(q, T_palm, T_wanted, none)
-            away, turned = _apart(self.follow(q, T_palm, T_wanted, none), T_wanted)
-            if away > options.move_tolerance or turned > options.turn_tolerance:
+            error = _apart(self.follow(q, T_palm, T_wanted, none), T_wanted)
+            if self._too_far(error):
                 share = k / len(path)
-                detail = f"{share:.0%} of it was possible; then the object stays {away * 1e3:.2g} mm and "
-                detail += f"{np.degrees(turned):.2g} deg behind"
-                return Failure("fingers cannot carry out the move", 1.0 - share, "of the move", detail)
+                detail = f"{share:.0%} of it was possible; then the object stays {error} behind"
+                return Failure(Reason.FINGERS_FALL_SHORT, 1.0 - share, detail=detail)
         return None
 
-    def step(self, before: Step, T_wanted: pin.SE3) -> Step | tuple[Stage, Failure]:
+    def step(self, before: Step, T_wanted: pin.SE3) -> Step | Failure:
+        """One step of the object to a pose: fingers and arm move, the contacts settle anew."""
         context = self.context
         by = context.task.goal.by
         T_palm = before.T_world_palm
@@ -141,33 +205,29 @@ class _Carried:
         offsets = self._offsets(before)
         q = self.reach(before.q, T_palm, T_wanted, offsets)
         T_object = self.follow(q, T_palm, T_wanted, offsets)
-        away, turned = _apart(T_object, T_wanted)
-        options = context.task.options
-        if (away > options.move_tolerance or turned > options.turn_tolerance) and by is not Carrier.BOTH:
-            detail = f"the object would stay {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg behind"
-            return Stage.REACH, Failure("fingers cannot carry out the move", away, "m", detail)
+        error = _apart(T_object, T_wanted)
         if by is Carrier.BOTH:
             T_palm = T_wanted * T_object.actInv(T_palm)
             T_object = T_wanted
+        elif self._too_far(error):
+            detail = f"the object would stay {error} behind"
+            return Failure(Reason.FINGERS_FALL_SHORT, error.distance, "m", detail)
         q_arm = self.arm(before.q, T_palm)
         if q_arm is None:
-            return Stage.REACH, Failure("arm cannot follow the move", 0.0, "m")
-        q = context.q_with_arm(q, q_arm)
-        held = self._hold(q, T_palm, T_object, before, offsets)
+            return Failure(Reason.ARM_FALLS_SHORT, 0.0)
+        held = self._hold(context.hand.with_arm(q, q_arm), T_palm, T_object, offsets)
         if isinstance(held, Failure):
-            return Stage.MANIPULATION, held
-        away, turned = _apart(held.state.T_world_object, T_wanted)
-        if away > options.move_tolerance or turned > options.turn_tolerance:
-            detail = f"the object settles {away * 1e3:.2g} mm and {np.degrees(turned):.2g} deg beside its path"
-            return Stage.MANIPULATION, Failure("object leaves its path", away, "m", detail)
+            return held
+        error = _apart(held.state.T_world_object, T_wanted)
+        if self._too_far(error):
+            return Failure(Reason.LEAVES_PATH, error.distance, detail=f"the object settles {error} beside its path")
         if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
-            return Stage.MANIPULATION, Failure("hits something", KEEP_OUT, "m", f"{hit[0]} and {hit[1]}")
-        torques = joint_torques(context, held.q, held)
-        share = np.abs(torques) / context.assembly.torque_limits
-        if (worst := float(np.nanmax(np.where(np.isfinite(share), share, 0.0)))) > 1.0:
-            name = context.robot.joint_names[int(np.argmax(share))]
-            return Stage.MANIPULATION, Failure("joint torque above the limit", worst, "of the limit", name)
-        return Step(T_palm, held.q, held)
+            return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=f"{hit[0]} and {hit[1]}")
+        return overloaded(context, held) or Step(T_palm, held.q, held)
+
+    def _too_far(self, error: _PoseError) -> bool:
+        options = self.context.task.options
+        return error.distance > options.move_tolerance or error.angle > options.turn_tolerance
 
     def _offsets(self, before: Step) -> Floats:
         """How much deeper than at the start each finger presses [m]."""
@@ -175,16 +235,16 @@ class _Carried:
             return np.zeros(len(self.fingers))
         return np.asarray(before.held.depths - self.base)
 
-    def _hold(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, before: Step, offsets: Floats) -> Held | Failure:
+    def _hold(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats) -> Held | Failure:
         depths = self.base + offsets
 
-        def pose(new: Floats) -> tuple[Floats, pin.SE3]:
-            return self.reach(q, T_palm, T_object, new - self.base), T_palm
+        def pose(new: Floats) -> HandPose:
+            return HandPose(self.reach(q, T_palm, T_object, new - self.base), T_palm)
 
         def owner(link: HandLink) -> int:
             return self.fingers.index(link.finger) if link.finger in self.fingers else -1
 
-        deepest = np.full(len(depths), self.base[0] + 0.35 * self.context.prepared.surface.size)
+        deepest = np.full(len(depths), self.base[0] + DEEPEST * self.context.prepared.surface.size)
         return self.context.presser.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
 
     def arm(self, q: Floats, T_palm: pin.SE3) -> Floats | None:
@@ -203,14 +263,13 @@ class _Carried:
         """Finger joints that bring the contact points of the links to those of the object, deeper by the offsets."""
         robot, joints = self.context.robot, self.joints
         wanted = T_palm.inverse() * T_object
-        targets = np.array([wanted.act(p + offsets[o] * n) for p, n, o in
-                            zip(self.p_object, self.n_object, self.owner, strict=True)])  # fmt: skip
+        targets = np.array([wanted.act(anchor) for anchor in self._anchors(offsets)])
         q = q.copy()
         for _ in range(25):
             points, jacobian = self._points(q)
             error = (targets - points).ravel()
             J = jacobian[:, joints]
-            step = J.T @ np.linalg.solve(J @ J.T + DAMPING**2 * np.eye(len(J)), error)
+            step = damped_least_squares(J, error, DAMPING)
             step *= min(1.0, 0.15 / max(float(np.abs(step).max()), 1e-12))
             new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
             moved = float(np.abs(new - q[joints]).max())
@@ -219,18 +278,20 @@ class _Carried:
                 break
         return q
 
+    def _anchors(self, offsets: Floats) -> Floats:
+        """Contact points of the object in its frame, deeper by the offsets of their fingers [m]."""
+        return np.asarray(self.p_object + offsets[self.owner][:, None] * self.n_object)
+
     def _points(self, q: Floats) -> tuple[Floats, Floats]:
         """Contact points of the links in the palm's frame, and their derivatives by the joints (hand's only)."""
         robot = self.context.robot
         robot.update(q)
-        palm = robot.data.oMf[robot.frame_id("palm_frame")]
+        palm = robot.data.oMf[robot.frame_id(PALM_FRAME)]
         points, rows = [], []
-        for frame, p in zip(self.frames, self.p_links, strict=True):
-            T = robot.data.oMf[frame]
+        for link, p in zip(self.links, self.p_links, strict=True):
+            T = robot.data.oMf[robot.frame_id(link.name)]
             x = T.act(p)
-            J = pin.getFrameJacobian(robot.model, robot.data, frame, pin.LOCAL_WORLD_ALIGNED) @ robot.fold
-            lever = pin.skew(x - T.translation)
-            rows.append(palm.rotation.T @ (J[:3] - lever @ J[3:]))
+            rows.append(palm.rotation.T @ point_jacobian(robot.live_jacobian(link.name), x - T.translation))
             points.append(palm.actInv(x))
         return np.array(points), np.vstack(rows)
 
@@ -238,15 +299,14 @@ class _Carried:
         """Where the object is carried by the contact points: least squares, staying at the wanted pose where free."""
         points, _ = self._points(q)
         targets = np.array([T_palm.act(p) for p in points])
-        anchors = np.array([p + offsets[o] * n for p, n, o in
-                            zip(self.p_object, self.n_object, self.owner, strict=True)])  # fmt: skip
+        anchors = self._anchors(offsets)
         T = pin.SE3(T_wanted)
         for _ in range(8):
             here = np.array([T.act(a) for a in anchors])
             error = (targets - here).ravel()
             lever = here - T.translation
             A = np.vstack([np.hstack([np.eye(3), -pin.skew(l)]) for l in lever])
-            # turning about the line through two contacts is nobody's: a weak spring keeps it
+            # no contact resists turning about the line through two of them: a weak spring does
             weak = 1e-4 * np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * float((lever**2).sum())
             move = np.linalg.solve(A.T @ A + weak + 1e-12 * np.eye(6), A.T @ error)
             T = pin.SE3(pin.exp3(move[3:]) @ T.rotation, T.translation + move[:3])
@@ -255,9 +315,56 @@ class _Carried:
         return T
 
 
-def _apart(T: pin.SE3, other: pin.SE3) -> tuple[float, float]:
+class _PoseError(NamedTuple):
     """Distance [m] and angle [rad] between two poses."""
-    return (
+
+    distance: float
+    angle: float
+
+    def __str__(self) -> str:
+        return f"{self.distance * 1e3:.2g} mm and {np.degrees(self.angle):.2g} deg"
+
+
+def _apart(T: pin.SE3, other: pin.SE3) -> _PoseError:
+    return _PoseError(
         float(np.linalg.norm(T.translation - other.translation)),
         float(np.linalg.norm(pin.log3(T.rotation.T @ other.rotation))),
     )
+
+
+def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
+    """The first touch of the moved object by a link that no state of the grasp holds it with."""
+    import coal
+
+    path = grasp.trajectory
+    moving = [i for i, phase in enumerate(path.phases) if phase is Phase.MOVE]
+    if not moving:
+        return None
+    gripping = {contact.link for state in grasp.states for contact in state.contacts}
+    idle, shapes = [], []
+    for link in context.hand.links:
+        solid = link_mesh(context.robot.urdf.link(link.name))
+        if link.name not in gripping and solid is not None:
+            idle.append(link)
+            shapes.append(triangles(solid))
+    mesh = context.body.mesh
+    reach = 1.2 * float(np.linalg.norm(mesh.vertices, axis=1).max())  # it bulges between the fingers
+    held, object_shape = -1, None
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    for i in moving:
+        now = max(k for k, state in enumerate(grasp.states) if k == 0 or state.time <= path.times[i - 1] + 1e-9)
+        if now != held:
+            held, object_shape = now, triangles(Mesh(mesh.vertices + grasp.states[now].displacement, mesh.faces))
+        x, y, z, *turn = path.object_poses[i]
+        T_object = pin.SE3(pin.Quaternion(*turn).normalized().matrix(), np.array([x, y, z]))
+        poses = context.robot.poses([link.name for link in idle], path.q[i])
+        for link, shape, T in zip(idle, shapes, poses, strict=True):
+            if np.linalg.norm(T.translation - T_object.translation) > reach + link.reach + TOUCHING:
+                continue
+            result.clear()
+            places = (coal.Transform3s(P.rotation, P.translation) for P in (T_object, T))
+            gap = float(coal.distance(object_shape, next(places), shape, next(places), request, result))
+            if gap <= TOUCHING:
+                detail = f"{link.name} at {path.times[i]:.2f} s"
+                return Failure(Reason.IDLE_LINK_TOUCHES, TOUCHING - max(gap, 0.0), detail=detail)
+    return None

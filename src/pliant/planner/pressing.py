@@ -7,18 +7,29 @@ simulated normal forces come down (or up) to the smallest sufficient ones; the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
-from pliant.contact import ContactRegion, ContactState, ContactStatus, PreparedObject, deformed_vertices, settle
+from pliant.contact import (
+    ContactRegion,
+    ContactState,
+    ContactStatus,
+    PreparedObject,
+    clearance,
+    deformed_vertices,
+    find_overlaps,
+    settle,
+)
 from pliant.grasp import ContactSet, Family, ForceResult, ForceSolver, FrictionResult, balancing_friction
 from pliant.objects import Body
-from pliant.planner.closing_hand import ClosingHand, HandLink
-from pliant.planner.depth_search import CORRECTION, DepthSearch, Failure
+from pliant.planner.closing_hand import Closing, ClosingHand, HandLink, Touch
+from pliant.planner.depth_search import CORRECTION, DepthSearch
+from pliant.planner.reasons import Failure, Reason, Stage
 
 CLOSE_ENOUGH = 1.10
 """Simulated over wanted largest force at which a grasp needs no more correction."""
@@ -26,8 +37,26 @@ AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
 UNBALANCED = 0.02
 """What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
+ALLOWANCE = 1.15
+"""How much more friction the first, quick test assumes: pressing turns the normals a little."""
+LARGEST_SHIFT = 0.02
+"""A grasp that moves the object further than this while it closes is not the grasp that was asked for [m]."""
+DEEPEST = 0.35
+"""No finger presses deeper than this part of the object's size."""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
+NOT_SETTLED = {
+    ContactStatus.PUSHED_AWAY: Reason.PUSHED_AWAY,
+    ContactStatus.SLIPS: Reason.SLIPS,
+    ContactStatus.NO_CONTACT: Reason.TOO_FEW_FINGERS,
+}
+
+
+class HandPose(NamedTuple):
+    """Joints of the hand (the arm's do not count) and T_world_palm."""
+
+    q: Floats
+    T_world_palm: pin.SE3
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +101,23 @@ class Held:
         """Largest simulated normal force [N]."""
         return float(self.normal_forces.max())
 
+    def shifted(self, q: Floats, shift: Floats) -> Held:
+        """The same held object carried elsewhere by a pure translation: nothing else changes."""
+        T = pin.SE3(np.eye(3), shift)
+        regions = tuple(
+            replace(region, T_world_contact=T * region.T_world_contact, p_world_cells=region.p_world_cells + shift)
+            for region in self.state.regions
+        )
+        return replace(
+            self,
+            q=q,
+            state=replace(self.state, regions=regions, T_world_object=T * self.state.T_world_object),
+            contacts=replace(self.contacts, points=self.contacts.points + shift),
+            centre=self.centre + shift,
+            centre_at_rest=self.centre_at_rest + shift,
+            level=None if self.level is None else self.level + float(shift[2]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Mass:
@@ -86,7 +132,7 @@ class Presser:
     """Presses and judges; one for a task.
 
     Args:
-        thing: the prepared object.
+        prepared: the object.
         body: its mass, limits and contents.
         hand: the hand.
         margin: distance of every contact from slipping and from its force limit, as part of the weight.
@@ -123,7 +169,7 @@ class Presser:
 
     def hold(
         self,
-        pose: Callable[[Floats], tuple[Floats, pin.SE3]],
+        pose: Callable[[Floats], HandPose],
         depths: Floats,
         deepest: Floats,
         T_world_object: pin.SE3,
@@ -134,10 +180,10 @@ class Presser:
         """Find depths at which the object is held with forces close to the smallest sufficient ones.
 
         Args:
-            pose: joints and T_world_palm for given depths.
+            pose: of the hand for given depths.
             depths: to begin with, one for each finger group [m].
             deepest: how far each may go [m].
-            T_world_object: where the object is before it gives way.
+            T_world_object: where the object is before it settles.
             owners: the finger group a link belongs to; -1 for none.
             tries: contact simulations at most.
         """
@@ -161,9 +207,9 @@ class Presser:
                 break
             scale = np.where(forces > 0, AIM * wanted / np.maximum(forces, 1e-12), 2.0)
             if short is not None:
-                # whatever the distribution, the largest must not fall while the object is not held
+                # whatever the distribution, the largest must not decrease while the object is not held
                 scale = np.maximum(scale, min(1.1, AIM * largest / max(answer.largest_force, 1e-12)))
-                if short.reason == "friction does not balance":
+                if short.reason is Reason.FRICTION_UNBALANCED:
                     scale = np.maximum(scale, 1.15)
             if not search.simulated(forces, scale, short):
                 break
@@ -172,11 +218,11 @@ class Presser:
         excess = self.excess(best)
         if excess > CORRECTION:
             detail = f"{best.largest_force:.3g} N; with less the contact simulation finds no rest"
-            return Failure("steady only when pressed harder than wanted", excess, "m", detail)
+            return Failure(Reason.PRESSED_TOO_HARD, excess, detail=detail)
         return best
 
     def excess(self, held: Held) -> float:
-        """How much every finger could give way before one presses less than wanted [m]."""
+        """How much every finger could retreat before one presses less than wanted [m]."""
         assert held.wanted.forces is not None
         stiffness = np.array([region.stiffness[2, 2] for region in held.state.regions])
         return float(((held.normal_forces - held.wanted.forces[:, 2]) / np.maximum(stiffness, 1e-9)).min())
@@ -189,7 +235,7 @@ class Presser:
         poses = self.hand.poses(q, T_world_palm)
         near = self.near(poses, T_world_object)
         if len(near) < 2:
-            return Failure("fewer than two fingers touch", float(len(near)), "links")
+            return Failure(Reason.TOO_FEW_FINGERS, float(len(near)), "links", found_in=Stage.CONTACT)
         load = self._load(T_world_object, mass.centre)
         state = settle(
             self.prepared,
@@ -200,29 +246,24 @@ class Presser:
             cells=self.cells,
         )
         if state.status is not ContactStatus.SETTLED:
-            words = {
-                ContactStatus.PUSHED_AWAY: "pushed away",
-                ContactStatus.SLIPS: "slips",
-                ContactStatus.NO_CONTACT: "fewer than two fingers touch",
-            }
-            return Failure(words[state.status], float(np.linalg.norm(state.residual[:3])), "N")
+            left = float(np.linalg.norm(state.residual[:3]))
+            return Failure(NOT_SETTLED[state.status], left, "N", found_in=Stage.CONTACT)
         if len(state.regions) < 2:
-            return Failure("fewer than two regions", float(len(state.regions)), "regions")
+            return Failure(Reason.TOO_FEW_REGIONS, float(len(state.regions)))
         left = float(np.linalg.norm(state.residual[:3]) + np.linalg.norm(state.residual[3:]) / self._size)
         if left > UNBALANCED * (self.weight + state.largest_force):
-            return Failure("does not come to rest", left, "N", "the contact simulation leaves this unbalanced")
+            return Failure(Reason.NO_REST, left, detail="the contact simulation leaves this unbalanced")
         softest = min(float(np.diag(region.stiffness).min()) for region in state.regions)
         if not softest > 0.0:
             # a thin wall at an edge or a corner: the dent's own model does not push back
-            return Failure(
-                "a contact does not push back", softest, "N/m", "the contact simulation cannot tell its stiffness"
-            )
+            return Failure(Reason.NO_STIFFNESS, softest, detail="the contact simulation has no stiffness for it")
         by_name = {link.name: link for link in self.hand.links}
         links = tuple(by_name[region.pad] for region in state.regions)
         broken = self._too_strong(state.regions, links)
         if broken is not None:
             return broken
-        mass = self._mass_after(state)
+        vertices = deformed_vertices(self.prepared, state)
+        mass = self._mass(vertices, state.T_world_object)
         contacts = self._contacts(state.regions, links)
         centre = state.T_world_object.act(mass.centre)
         weight = np.array([0.0, 0.0, -self.weight, 0.0, 0.0, 0.0])
@@ -242,7 +283,7 @@ class Presser:
             centre,
             state.T_world_object.act(mass.at_rest),
             weight,
-            self._vertices,
+            vertices,
             mass.level,
         )
 
@@ -258,24 +299,25 @@ class Presser:
         missing = held.wanted.forces[:, 2] - held.normal_forces
         worst = int(np.argmax(missing))
         if missing[worst] > 1e-3 * held.wanted.largest_force:
-            return Failure("force too small", float(missing[worst]), "N", f"at {held.links[worst].name}")
+            return Failure(Reason.FORCE_TOO_SMALL, float(missing[worst]), detail=f"at {held.links[worst].name}")
         if not held.friction.holds:
-            return Failure("friction does not balance", float(held.friction.usage), "of the friction there is")
+            return Failure(Reason.FRICTION_UNBALANCED, float(held.friction.usage))
         return None
-
-    # -- parts -------------------------------------------------------------------------------------------------
 
     def _too_strong(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> Failure | None:
         for region, link in zip(regions, links, strict=True):
-            allowed = min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
+            allowed = self._permitted(link)
             if region.normal_force > allowed:
                 detail = f"{region.normal_force:.3g} N at {link.name}, {allowed:.3g} N allowed"
-                return Failure("force above the limit", region.normal_force / allowed, "of the limit", detail)
+                return Failure(Reason.FORCE_LIMIT, region.normal_force / allowed, detail=detail)
             if region.peak_pressure > self.largest_pressure:
                 detail = f"{region.peak_pressure:.3g} Pa at {link.name}, {self.largest_pressure:.3g} Pa allowed"
-                share = region.peak_pressure / self.largest_pressure
-                return Failure("pressure above the limit", share, "of the limit", detail)
+                return Failure(Reason.PRESSURE_LIMIT, region.peak_pressure / self.largest_pressure, detail=detail)
         return None
+
+    def _permitted(self, link: HandLink) -> float:
+        """The largest force that object and pad permit [N]."""
+        return min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
 
     def _infeasible(self, contacts: ContactSet, weight: Floats, centre: Floats) -> Failure:
         result = self._explain.solve(contacts, weight, centre=centre)
@@ -283,25 +325,19 @@ class Presser:
         if result.blame and Family.FORCE_LIMIT in result.blame[0].families:
             needed = result.blame[0].largest_force
             if needed is not None:
-                return Failure("needs more force than allowed", needed, "N", f"{needed:.3g} N would hold it")
-        return Failure("no forces hold the weight", 1.0, "", f"to blame: {blame}")
+                return Failure(Reason.NEEDS_MORE_FORCE, needed, detail=f"{needed:.3g} N would hold it")
+        return Failure(Reason.NO_FORCES, 1.0, detail=f"to blame: {blame}")
 
     def _contacts(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> ContactSet:
         return ContactSet.from_arrays(
             np.array([region.centre for region in regions]),
             np.array([region.normal for region in regions]),
             friction=np.full(len(regions), self.body.material.friction),
-            max_force=np.array(
-                [min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf) for link in links]
-            ),
+            max_force=np.array([self._permitted(link) for link in links]),
             stiffness=np.array([region.stiffness for region in regions]),
             radius=np.array([max(region.radius, 1e-5) for region in regions]),
             rotations=np.array([region.T_world_contact.rotation for region in regions]),
         )
-
-    def _mass_after(self, state: ContactState) -> _Mass:
-        self._vertices = deformed_vertices(self.prepared, state)
-        return self._mass(self._vertices, state.T_world_object)
 
     def _mass(self, vertices: Floats | None, T_world_object: pin.SE3) -> _Mass:
         up = T_world_object.rotation[2]
@@ -330,3 +366,77 @@ class Presser:
                 forces[group] += have
                 wanted[group] += want
         return forces, np.maximum(wanted, 0.02 * wanted.max())
+
+
+def press_hand(presser: Presser, closing: Closing, placed: HandPose, T_world_object: pin.SE3) -> Held | Failure:
+    """Press the fingers of a closed hand further, each as deep as the smallest sufficient forces need.
+
+    Args:
+        placed: joints with the arm in place, and the palm.
+        T_world_object: where the object stands before it is touched.
+    """
+    hand, touches = presser.hand, closing.touching
+    rates = np.array([_normal_speed(presser, closing, touch) for touch in touches])
+    most = np.array([_room(hand, closing, touch) for touch in touches]) * rates
+
+    def pose(depths: Floats) -> HandPose:
+        q = closing.q
+        for touch, depth, rate in zip(touches, depths, rates, strict=True):
+            assert touch.closed is not None
+            q = hand.with_closing(q, touch.group, closing.q_zero, touch.closed + float(depth / rate))
+        return HandPose(hand.with_arm(q, placed.q), placed.T_world_palm)
+
+    def owner(link: HandLink) -> int:
+        return next((k for k, touch in enumerate(touches) if link.finger in touch.group.fingers), -1)
+
+    first = np.minimum(np.full(len(touches), presser.first_depth(len(touches))), most)
+    hopeless = _hopeless(presser, pose(np.minimum(np.maximum(first, 2e-4), most)), T_world_object)
+    if hopeless is not None:
+        return hopeless
+    deepest = np.minimum(most, DEEPEST * presser.prepared.surface.size)
+    held = presser.hold(pose, first, deepest, T_world_object, owner)
+    if isinstance(held, Held):
+        moved = float(np.linalg.norm(held.state.motion[:3]))
+        if moved > LARGEST_SHIFT:
+            return Failure(Reason.PUSHED_AWAY, moved, "m", "the object would move while the fingers close")
+    return held
+
+
+def _hopeless(presser: Presser, pose: HandPose, T_world_object: pin.SE3) -> Failure | None:
+    """Whether no forces at the places of touch, with a little more friction than there is, could carry the weight."""
+    hand, body, T = presser.hand, presser.body, T_world_object
+    poses = hand.poses(*pose)
+    points, normals = [], []
+    for i in presser.near(poses, T):
+        for place in find_overlaps(presser.prepared, hand.links[i].surface.surface, T.actInv(poses[i])):
+            points.append(T.act(place.origin))
+            normals.append(-T.rotation @ place.axes[2])
+    if len(points) < 2:
+        return Failure(Reason.TOO_FEW_REGIONS, float(len(points)))
+    mu = ALLOWANCE * body.material.friction
+    contacts = ContactSet.from_arrays(np.array(points), np.array(normals), friction=mu, radius=0.01)
+    weight = np.array([0.0, 0.0, -presser.weight, 0.0, 0.0, 0.0])
+    if not presser.solver.solve(contacts, weight, centre=T.act(body.centre_of_mass(T.rotation[2]))).feasible:
+        return Failure(Reason.NO_FORCES, 1.0, detail="the directions of the touches do not allow it")
+    return None
+
+
+def _normal_speed(presser: Presser, closing: Closing, touch: Touch) -> float:
+    """How fast a group's gap closes at its touch, per unit of closing [m]."""
+    hand = presser.hand
+    assert touch.closed is not None
+    step = 3e-4 / touch.group.speed
+    q = hand.with_closing(closing.q, touch.group, closing.q_zero, touch.closed - step)
+    T = hand.poses(q, closing.T_object_palm)[touch.link]
+    gap = clearance(presser.prepared, hand.links[touch.link].surface, T)
+    return float(np.clip(gap / step, 0.02 * touch.group.speed, touch.group.speed))
+
+
+def _room(hand: ClosingHand, closing: Closing, touch: Touch) -> float:
+    """How much further a group can close before its first joint reaches a limit; at most half of its travel."""
+    group, robot = touch.group, hand.robot
+    q = closing.q[group.joints]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(group.travel > 0, robot.upper[group.joints] - q, q - robot.lower[group.joints])
+        share = np.where(group.travel != 0.0, room / np.abs(group.travel), np.inf)
+    return float(np.clip(share.min(), 1e-6, 0.5))

@@ -1,10 +1,11 @@
-"""What the planner answers: ranked grasps with their whole operation, and why every other hypothesis fell.   (theory 8)
+"""What the planner answers: ranked grasps with their operation, why every other hypothesis was rejected. (theory 8)
 
 Everything that control, viewer, report and export need is in here; they compute nothing again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from pliant.arrays import Floats
 from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.reasons import Rejection, Stage
 from pliant.planner.task import Task
 
 
@@ -22,19 +24,6 @@ class PlanStatus(StrEnum):
 
     FOUND = "found"
     NONE = "none"
-
-
-class Stage(StrEnum):
-    """The stages in which a hypothesis can fall, in their order."""
-
-    OPEN_HAND = "open hand"
-    CLOSING = "closing"
-    CONTACT = "contact"
-    STABILITY = "stability"
-    REACH = "reach"
-    MANIPULATION = "manipulation"
-    APPROACH = "approach"
-    CHOICE = "choice"
 
 
 class Phase(StrEnum):
@@ -49,28 +38,7 @@ class Phase(StrEnum):
     LIFT = "lift"
     """The arm lifts."""
     MOVE = "move"
-    """The wish: fingers, arm or both move the object."""
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """Why a hypothesis fell.
-
-    Args:
-        number: of the hypothesis.
-        stage: where.
-        reason: in a few words; the same words for the same reason, so that they can be counted.
-        margin: by how much it failed, in ``unit``; larger is worse.
-        unit: of the margin.
-        detail: which link, joint or contact, with numbers.
-    """
-
-    number: int
-    stage: Stage
-    reason: str
-    margin: float
-    unit: str = ""
-    detail: str = ""
+    """Fingers, arm or both move the object to the goal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +197,7 @@ class PlannedGrasp:
         largest_pressure: over the whole operation [Pa].
         com_shift: how far the deformation moves the centre of mass in the grasp [m].
         joint_range: criterion (7), mean over the trajectory's held part; small is good.
-        arm_path: length of the arm's way in joint space [rad].
+        arm_path: length of the arm's path in joint space [rad].
         epsilon: Ferrari-Canny quality of the grasp's contacts, for comparison.
         slack: unbalanced part of the simulated contact forces [N].
         warnings: what is rough about it.
@@ -280,7 +248,7 @@ class Plan:
         grasps: the kept ones, best first; empty if there is none.
         hypotheses: all that were tried.
         rejections: one for each hypothesis that is not in ``grasps``.
-        stable: every stable grasp on the way, in the order of the hypotheses.
+        stable: every stable grasp found, in the order of the hypotheses.
         advice: why there is no plan and what to change; or what is remarkable about it.
         seed: of the search.
         wall_s: wall time [s].
@@ -307,11 +275,8 @@ class Plan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many fell, by ``stage: reason``, in the order of the stages and most frequent first."""
-        tally: dict[tuple[Stage, str], int] = {}
-        for rejection in self.rejections:
-            key = (rejection.stage, rejection.reason)
-            tally[key] = tally.get(key, 0) + 1
+        """How many were rejected, by ``stage: reason``, in the order of the stages and most frequent first."""
+        tally = Counter((rejection.stage, rejection.reason) for rejection in self.rejections)
         order = list(Stage)
         keys = sorted(tally, key=lambda key: (order.index(key[0]), -tally[key], key[1]))
         return {f"{stage}: {reason}": tally[stage, reason] for stage, reason in keys}

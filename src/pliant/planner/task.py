@@ -23,7 +23,7 @@ class MoveFrame(Enum):
 
 
 class Carrier(Enum):
-    """Who moves the object after the lift."""
+    """What moves the object after the lift."""
 
     FINGERS = "fingers"
     ARM = "arm"
@@ -40,10 +40,10 @@ class Goal:
         rotation: rotation vector: axis times angle [rad], in ``frame``, about the object's centre of mass.
         frame: world, object or palm.
         steps: into how many steps the move is cut.
-        by: who does it.
+        by: fingers, arm or both.
     """
 
-    # Read by pydantic where a document holds a wish; a plain dict, so nothing is imported for it.
+    # Read by pydantic where a document holds a goal; a plain dict, so nothing is imported for it.
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
     lift: float = 0.05
@@ -61,7 +61,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class PlannerOptions:
-    """How hard to look.
+    """How hard to search.
 
     Args:
         faces: faces of the bounding polyhedron; one approach direction each.
@@ -101,10 +101,10 @@ class Task:
         body: the object.
         T_world_object: the object's pose at the beginning.
         scene: obstacles, in world coordinates.
-        wish: what must happen.
-        options: how hard to look.
+        goal: what must happen.
+        options: how hard to search.
         name: for messages and files.
-        notes: what was assumed or mended while reading.
+        notes: what was assumed or repaired while reading.
         source: the task file's text, where it came from one.
     """
 

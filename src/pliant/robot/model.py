@@ -194,6 +194,11 @@ class Robot:
         J_full = pin.getFrameJacobian(self.model, self.data, frame_id, references[basis])
         return np.asarray(J_full @ self.fold)
 
+    def live_jacobian(self, link: str) -> Floats:
+        """The same in world axes at the joints of the last ``update``."""
+        J_full = pin.getFrameJacobian(self.model, self.data, self.frame_id(link), pin.LOCAL_WORLD_ALIGNED)
+        return np.asarray(J_full @ self.fold)
+
     def mass_matrix(self, q: Floats) -> Floats:
         """dof x dof joint-space inertia, followers folded in."""
         M = pin.crba(self.model, self.data, self.full(q))

@@ -1,4 +1,4 @@
-"""Second opinion on a trajectory: limits, speeds, agreement with the held states, and whether the wish came true."""
+"""Second opinion on a trajectory: limits, speeds, agreement with the held states, and whether the goal is reached."""
 
 from __future__ import annotations
 
@@ -33,15 +33,6 @@ def motion_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolera
         *_inertia(task, path, where_path),
         *_states(grasp, where, allowed),
     ]
-
-
-def object_pose_at(path: Trajectory, time: float) -> pin.SE3:
-    """The object's pose: position linear, orientation along the shortest rotation between two points."""
-    i = int(np.clip(np.searchsorted(path.times, time) - 1, 0, len(path.times) - 2))
-    share = float(np.clip((time - path.times[i]) / (path.times[i + 1] - path.times[i]), 0.0, 1.0))
-    a, b = _pose(path.object_poses[i]), _pose(path.object_poses[i + 1])
-    turn = pin.exp3(share * pin.log3(a.rotation.T @ b.rotation))
-    return pin.SE3(a.rotation @ turn, a.translation + share * (b.translation - a.translation))
 
 
 def _pose(numbers: Floats) -> pin.SE3:
@@ -116,7 +107,7 @@ def _states(grasp: PlannedGrasp, where: str, allowed: Tolerances) -> Iterator[Pr
         if error.max() > 1e-4:
             what = f"joint {int(np.argmax(error))} is {error.max():.3g} off the trajectory at {state.time:.3f} s"
             yield Problem(f"{where}.states[{k}].q", what, "they are the same motion")
-        moved, turned = _apart(object_pose_at(path, state.time), state.T_world_object)
+        moved, turned = _apart(path.object_at(state.time), state.T_world_object)
         if moved > allowed.object_place or turned > allowed.object_turn:
             what = f"the object is {1e3 * moved:.3g} mm and {np.degrees(turned):.3g} deg off the trajectory's pose"
             yield Problem(f"{where}.states[{k}].T_world_object", what, f"at {state.time:.3f} s they are the same")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -38,16 +38,15 @@ def state_problems(task: Task, state: HeldState, where: str, allowed: Tolerances
 
 
 def _not_finite(state: HeldState, where: str) -> Iterator[Problem]:
-    fields: dict[str, Any] = {
-        "q": state.q, "centre_of_mass": state.centre_of_mass, "load": state.load, "torques": state.torques,
-        "displacement": state.displacement, "friction_usage": state.friction_usage,
-    }  # fmt: skip
-    for i, contact in enumerate(state.contacts):
-        for name in ("force", "wanted", "p_link", "radius", "peak_pressure", "depth", "stiffness", "pressures"):
-            fields[f"contacts[{i}].{name}"] = getattr(contact, name)
-    for name, value in fields.items():
-        if not np.isfinite(value).all():
-            yield Problem(f"{where}.{name}", "is not finite")
+    """Numbers of a state and its contacts that are none; only a permitted force may be infinite."""
+    parts: dict[str, HeldState | PlannedContact] = {where: state}
+    parts |= {f"{where}.contacts[{i}]": contact for i, contact in enumerate(state.contacts)}
+    for place, part in parts.items():
+        for field in fields(part):
+            value = getattr(part, field.name)
+            numbers = isinstance(value, float | np.ndarray) and field.name != "max_force"
+            if numbers and not np.isfinite(value).all():
+                yield Problem(f"{place}.{field.name}", "is not finite")
 
 
 def _weight(task: Task, state: HeldState, where: str, allowed: Tolerances) -> Iterator[Problem]:
@@ -151,21 +150,21 @@ def _geometry(
     mesh = task.body.mesh
     bodies = [("the object", mesh, p_object)] + ([("the link", surface, contact.p_link)] if surface is not None else [])
     inward = contact.T_object_contact.rotation[:, 2]
-    for name, prepared, point in bodies:
-        faces = prepared.faces
+    for name, body, point in bodies:
+        faces = body.faces
         if name == "the object":
-            # At an edge the nearest face may be the one round the corner: only those that look the contact's way count.
-            faces = faces[prepared.face_normals @ inward < -0.5]
+            # At an edge the nearest face may be the one round the corner: only those that face the contact count.
+            faces = faces[body.face_normals @ inward < -0.5]
             if not len(faces):
-                yield Problem(where, "nowhere does the object's surface look its normal's way", "within 60 deg")
+                yield Problem(where, "nowhere does the object's surface face its normal", "within 60 deg")
                 continue
-        squared, _, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), prepared.vertices, faces)
+        squared, _, _ = igl.point_mesh_squared_distance(np.atleast_2d(point), body.vertices, faces)
         away = float(np.sqrt(np.ravel(squared)[0]))
         # The link's surface and the object's are the two sides of the depth; the centre lies between them. A curved
         # patch has its centre of pressure a little inside.
-        if away > slack + 0.5 * contact.radius**2 / max(0.5 * prepared.diagonal, contact.radius):
+        if away > slack + 0.5 * contact.radius**2 / max(0.5 * body.diagonal, contact.radius):
             what = f"its centre is {1e3 * away:.3g} mm off the surface of {name}"
-            yield Problem(where, f"{what} that looks its way", f"{1e3 * slack:.3g} mm")
+            yield Problem(where, f"{what} that faces it", f"{1e3 * slack:.3g} mm")
 
 
 @lru_cache(maxsize=64)
@@ -224,7 +223,7 @@ def _torques(task: Task, state: HeldState, where: str) -> Iterator[Problem]:
     """J^T f and the links' weight, again; within the limits."""
     robot = task.assembly.robot
     expected = robot.gravity_torques(state.q)
-    doubt = np.full(robot.dof, 1e-3)
+    uncertainty = np.full(robot.dof, 1e-3)
     for contact in state.contacts:
         T_world_contact = state.T_world_object * contact.T_object_contact
         f = T_world_contact.rotation @ contact.force
@@ -234,9 +233,9 @@ def _torques(task: Task, state: HeldState, where: str) -> Iterator[Problem]:
         expected += J_point.T @ f
         # The contact point is known to the depth, and the patch may bear a moment besides.
         lever = contact.depth + 3.0 * np.pi / 16.0 * contact.radius * contact.friction
-        doubt += np.linalg.norm(J[3:], axis=0) * np.linalg.norm(f) * lever
+        uncertainty += np.linalg.norm(J[3:], axis=0) * np.linalg.norm(f) * lever
     limits = task.assembly.torque_limits
-    for i in np.flatnonzero(np.abs(expected - state.torques) > doubt + 0.01 * np.abs(expected)).tolist():
+    for i in np.flatnonzero(np.abs(expected - state.torques) > uncertainty + 0.01 * np.abs(expected)).tolist():
         what = f"joint '{robot.joint_names[i]}' bears {state.torques[i]:.4g}"
         yield Problem(f"{where}.torques", what, f"computed again: {expected[i]:.4g}")
     for i in np.flatnonzero(np.abs(expected) > limits * (1 + 1e-6)).tolist():

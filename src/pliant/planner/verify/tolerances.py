@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Where each comes from is said with it; all are upper bounds of what an honest plan can differ by.
+    """Where each comes from is stated with it; all are upper bounds of what an honest plan can differ by.
 
     Args:
         balance: unbalanced force, as a part of weight plus largest normal force; torque: times the object's half
@@ -20,9 +20,9 @@ class Tolerances:
         pressure_sum: cell pressures times areas against the normal force, relative.
         joints: joint limits, and joints of held states against the trajectory [rad, m].
         object_place, object_turn: pose of the object in the trajectory against the held states, and in the end against
-            the wish, where the task tolerates less [m, rad]; the object gives way a little under its weight.
-        resolution: the trajectory is looked at at least this finely where things are close [m].
-        resting: things the object is nearer to than this at the beginning carry it [m].
+            the goal, where the task tolerates less [m, rad]; the object gives way a little under its weight.
+        resolution: distances are measured at least this finely along the trajectory where bodies are close [m].
+        resting: obstacles nearer to the object than this at the beginning carry it [m].
     """
 
     balance: float = 0.02

@@ -1,8 +1,8 @@
 """A second opinion on a finished plan: everything it claims is computed again from the task, by other means.
 
 The planner's own intermediate results are not used. Weight and centre of mass come from the displaced vertices, forces
-are summed up, contact points are looked for with forward kinematics and on the surfaces, the trajectory is followed
-with exact meshes. Each thing that does not hold is a `Problem` with numbers.
+are summed up, contact points are found with forward kinematics and on the surfaces, the trajectory is followed
+with exact meshes. Each claim that does not hold is a `Problem` with numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Verdict:
 
     Args:
         problems: what does not hold, each with its place in the plan and numbers; empty if everything does.
-        clearances: for each grasp, the smallest distance between things that must not touch [m].
+        clearances: for each grasp, the smallest distance between bodies that must not touch [m].
     """
 
     problems: tuple[Problem, ...]
@@ -40,7 +40,7 @@ def verify_plan(plan: Plan, *, tolerances: Tolerances | None = None, collisions:
     """Check every grasp of a plan, and that each hypothesis is accounted for.
 
     Args:
-        tolerances: how exactly things must agree.
+        tolerances: how exactly numbers must agree.
         collisions: follow the trajectories, which takes about a second each.
     """
     allowed = tolerances or Tolerances()

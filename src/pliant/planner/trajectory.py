@@ -1,26 +1,29 @@
-"""From a stable grasp to a whole operation: lift, move, the way there, times; or why it cannot be. (theory 8.5-8.7)"""
+"""Times for everything: from the parts of an operation to one trajectory with its held states.   (theory 8.7)"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
 from pliant.contact import volume_change
 from pliant.grasp import joint_range
 from pliant.motion import JointLimits, time_path
-from pliant.planner.approach import ArmPath, approach_path, free_along, lift_path, path_length, smooth_motion
+from pliant.planner.approach import ArmPath, path_length
 from pliant.planner.context import PlanningContext
-from pliant.planner.depth_search import Failure
-from pliant.planner.idle_links import idle_touch
-from pliant.planner.manipulation import Step, manipulate
+from pliant.planner.manipulation import Lift, Step
 from pliant.planner.pressing import Held
-from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Rejection, Stage, Trajectory
+from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Trajectory
 from pliant.planner.stability import HeldGrasp, joint_torques
 
+DENSE = 0.02
+"""Largest time between two points of a smooth motion [s]: a player goes straight in between."""
 GENTLE = 0.3
 """Part of the speed with which fingers close, press and move the object."""
 CALM = 0.5
@@ -28,87 +31,55 @@ CALM = 0.5
 LEAST_CALM = 0.02
 """.. and where there is no margin, this part of gravity."""
 SQUEEZING = 0.5
-"""Shortest time of the squeeze [s]: forces are felt with a delay."""
-WORTH_RISING = 5e-4
-"""An object that is not to be lifted, but sags by more than this between the pads, is brought back to its place [m]."""
-CLEAR_OF_SUPPORT = 1.9e-3
-"""Lifted by this much it touches nothing any more [m]; a squeeze that turns it presses it into what it lies on."""
+"""Shortest time of the squeeze [s]: forces are measured with a delay."""
 POINTS = 16
 """Trajectory points of a straight finger motion."""
 
 
-def complete(context: PlanningContext, grasp: HeldGrasp) -> PlannedGrasp | Rejection:
-    """Stages 5 to 7 for a stable grasp."""
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A grasp with all its motions, not yet timed.
 
-    def no(stage: Stage, failure: Failure) -> Rejection:
-        return Rejection(
-            grasp.hypothesis.number, stage, failure.reason, float(failure.margin), failure.unit, failure.detail
-        )
+    Args:
+        grasp: the stable grasp.
+        approach: the arm's path to it.
+        close, squeeze: joints while the fingers close, then press; n x joints.
+        lift: the lift.
+        steps: of the move after it.
+    """
 
-    goal = context.task.goal
-    q_held = grasp.held.q
-    # the object sags a little between the pads when its support is gone: the hand rises by that much more
-    sag = max(float(context.task.T_world_object.translation[2] - grasp.held.state.T_world_object.translation[2]), 0.0)
-    rise = goal.lift + sag if goal.lift > 0.0 or sag > WORTH_RISING else 0.0
-    lift = lift_path(context, q_held, grasp.T_world_palm, rise)
-    if isinstance(lift, Failure):
-        return no(Stage.APPROACH, lift)
-    squeeze = _between(grasp.q_touch, q_held)
-    close = _between(grasp.q_open, grasp.q_touch)
-    if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), context.surroundings):
-        return no(Stage.APPROACH, Failure("closing fingers hit something", 0.0, "m"))
-    up = pin.SE3(np.eye(3), np.array([0.0, 0.0, rise]))
-    lifted = Step(up * grasp.T_world_palm, lift[-1], _moved(grasp.held, lift[-1], up))
-    if (hit := _object_hits(context, lifted.held.state.T_world_object)) is not None:
-        return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
-    if (hit := pressed_into(context, grasp.held.state.T_world_object)) is not None:
-        return no(Stage.MANIPULATION, Failure("the squeeze turns the object into something", 0.0, "m", hit))
-    steps = manipulate(context, grasp, lifted)
-    if isinstance(steps, tuple):
-        return no(*steps)
-    for step in steps:
-        if (hit := _object_hits(context, step.held.state.T_world_object)) is not None:
-            return no(Stage.MANIPULATION, Failure("the object hits something", 0.0, "m", hit))
-    if steps and not free_along(np.array([lift[-1], *(step.q for step in steps)]), context.surroundings):
-        return no(Stage.MANIPULATION, Failure("hits something", 0.0, "m", "between two steps"))
-    way = approach_path(context, grasp.q_open, grasp.T_world_palm)
-    if isinstance(way, Failure):
-        return no(Stage.APPROACH, way)
-    whole = _assembled(context, grasp, way, close, squeeze, lift, lifted, steps)
-    if (brushed := idle_touch(context, whole)) is not None:
-        return no(Stage.MANIPULATION, brushed)
-    return whole
+    grasp: HeldGrasp
+    approach: ArmPath
+    close: Floats
+    squeeze: Floats
+    lift: Lift
+    steps: list[Step]
 
 
-def _assembled(
-    context: PlanningContext,
-    grasp: HeldGrasp,
-    way: ArmPath,
-    close: Floats,
-    squeeze: Floats,
-    lift: Floats,
-    lifted: Step,
-    steps: list[Step],
-) -> PlannedGrasp:
+def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGrasp:
+    """The operation in time, with the held object at the grasp, after the lift and at every step of the move."""
+    grasp, path, close, squeeze = operation.grasp, operation.approach, operation.close, operation.squeeze
+    lift, steps = operation.lift, operation.steps
     limits = context.limits
     gentle = replace(limits, speed=GENTLE * limits.speed, acceleration=GENTLE * limits.acceleration)
-    timed = _TrajectoryBuilder(context.task.q_start, context.task.T_world_object, _reach(context))
     rest = context.task.T_world_object
-    times, points = time_path(way.corners, limits, dt=0.05)
+    furthest = float(np.linalg.norm(context.body.mesh.vertices, axis=1).max())
+    timed = _TrajectoryBuilder(context.task.q_start, rest, furthest)
+    times, points = time_path(path.corners, limits, dt=0.05)
     timed.add(Phase.APPROACH, times, points, [rest] * len(points))
-    timed.dense(Phase.APPROACH, way.dense, gentle, [rest] * len(way.dense))
+    timed.dense(Phase.APPROACH, path.dense, gentle, [rest] * len(path.dense))
     timed.dense(Phase.CLOSE, close, gentle, [rest] * len(close))
-    held_at, lifted_at = grasp.held.state.T_world_object, lifted.held.state.T_world_object
+    held_at, lifted_at = grasp.held.state.T_world_object, lift.end.held.state.T_world_object
     timed.dense(Phase.SQUEEZE, squeeze, gentle, _even(rest, held_at, len(squeeze)), least=SQUEEZING)
     states = [_state(context, grasp.held, timed.now, Phase.SQUEEZE)]
     calm = GRAVITY * max(CALM * context.task.options.margin, LEAST_CALM)
-    timed.dense(Phase.LIFT, lift, gentle, _even(held_at, lifted_at, len(lift)), acceleration=calm)
-    states.append(_state(context, lifted.held, timed.now, Phase.LIFT))
+    timed.dense(Phase.LIFT, lift.path, gentle, _even(held_at, lifted_at, len(lift.path)), acceleration=calm)
+    states.append(_state(context, lift.end.held, timed.now, Phase.LIFT))
     if steps:
         begin = timed.now
-        path = np.array([lift[-1], *(step.q for step in steps)])
+        moved = np.array([lift.path[-1], *(step.q for step in steps)])
         poses = [lifted_at, *(step.held.state.T_world_object for step in steps)]
-        moments = timed.dense(Phase.MOVE, path, gentle, poses, acceleration=calm)
+        moments = timed.dense(Phase.MOVE, moved, gentle, poses, acceleration=calm)
         states += [
             _state(context, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
@@ -126,7 +97,7 @@ def _assembled(
         largest_pressure=max(state.largest_pressure for state in states),
         com_shift=float(np.linalg.norm(grasp.held.centre - grasp.held.centre_at_rest)),
         joint_range=joint_range(held_part[:, hand], context.robot.lower[hand], context.robot.upper[hand]),
-        arm_path=path_length(context, way.points),
+        arm_path=path_length(context, path.points),
         epsilon=grasp.epsilon,
         slack=float(np.linalg.norm(grasp.held.state.residual[:3])),
         warnings=tuple(sorted(warnings)),
@@ -182,18 +153,13 @@ class _TrajectoryBuilder:
         arms = self.reach * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
         carried = np.array([arms @ T.rotation.T + T.translation for T in poses])
         motion = smooth_motion(path, limits, least=least, carried=carried, acceleration=acceleration)
-        # between points at a joint's limit the spline may bulge by a hair
+        # between points at a joint's limit the spline may overshoot a little
         q = np.clip(motion.along(path), limits.lower, limits.upper)
         self.add(phase, motion.times, q, motion.poses(poses))
         return motion.knots
 
     def trajectory(self) -> Trajectory:
         return Trajectory(np.array(self._times), np.array(self._q), tuple(self._phases), np.array(self._poses))
-
-
-def _reach(context: PlanningContext) -> float:
-    """The furthest point of the object from its origin [m]."""
-    return float(np.linalg.norm(context.body.mesh.vertices, axis=1).max())
 
 
 def _even(start: pin.SE3, end: pin.SE3, count: int) -> list[pin.SE3]:
@@ -207,52 +173,83 @@ def _numbers(T: pin.SE3) -> Floats:
     return np.array([*T.translation, sign * w, sign * x, sign * y, sign * z])
 
 
-def _between(a: Floats, b: Floats) -> Floats:
+def straight(a: Floats, b: Floats) -> Floats:
+    """Joints evenly from one vector to another."""
     return np.asarray(a + np.linspace(0.0, 1.0, POINTS)[:, None] * (b - a))
 
 
-def _moved(held: Held, q: Floats, T: pin.SE3) -> Held:
-    """The same held object carried elsewhere by a pure translation: nothing else changes."""
-    shift = T.translation
-    regions = tuple(
-        replace(region, T_world_contact=T * region.T_world_contact, p_world_cells=region.p_world_cells + shift)
-        for region in held.state.regions
+@dataclass(frozen=True, eq=False)
+class SmoothMotion:
+    """A dense path in time, at rest at both ends: s = t/T - sin(2 pi t/T) / (2 pi).
+
+    Attributes:
+        knots: times of the path's points [s].
+        times: times of all points, the knots among them, never further apart than ``DENSE`` [s].
+        places: where along the path these are: 0 at its first point, n - 1 at its last.
+    """
+
+    knots: Floats
+    times: Floats
+    places: Floats
+
+    def along(self, path: Floats) -> Floats:
+        """The path (n x k) at all times: a cubic spline through its points."""
+        if len(path) < 3:
+            i = np.clip(self.places.astype(int), 0, max(len(path) - 2, 0))
+            share = (self.places - i)[:, None]
+            return np.asarray(path[i] + share * (path[np.minimum(i + 1, len(path) - 1)] - path[i]))
+        return np.asarray(CubicSpline(np.arange(len(path)), path)(self.places))
+
+    def poses(self, poses: Sequence[pin.SE3]) -> list[pin.SE3]:
+        """The same for poses, with angular speed and acceleration continuous; turns of any size."""
+        turns = RotationSpline(np.arange(len(poses)), Rotation.from_matrix([T.rotation for T in poses]))(self.places)
+        places = self.along(np.array([T.translation for T in poses]))
+        return [pin.SE3(R, p) for R, p in zip(turns.as_matrix(), places, strict=True)]
+
+
+def smooth_motion(
+    path: Floats,
+    limits: JointLimits,
+    *,
+    least: float = 0.2,
+    carried: Floats | None = None,
+    acceleration: float = np.inf,
+) -> SmoothMotion:
+    """Times for a dense path (n x joints) within speed and acceleration limits.
+
+    Args:
+        least: shortest duration [s].
+        carried: n x k x 3 places of points that may not be accelerated by more than ``acceleration`` [m, m/s^2].
+    """
+    n = len(path)
+    if n < 2:
+        return SmoothMotion(np.zeros(n), np.zeros(n), np.zeros(n))
+    slope, bend = _rates(path)
+    # the path parameter's speed is at most 2/T, its acceleration 2 pi/T^2
+    duration = max(
+        least,
+        float(np.max(2.0 * slope / limits.speed)),
+        float(np.max(np.sqrt((2.0 * np.pi * slope + 4.0 * bend) / limits.acceleration))),
     )
-    state = replace(held.state, regions=regions, T_world_object=T * held.state.T_world_object)
-    contacts = replace(held.contacts, points=held.contacts.points + shift)
-    return replace(
-        held,
-        q=q,
-        state=state,
-        contacts=contacts,
-        centre=held.centre + shift,
-        centre_at_rest=held.centre_at_rest + shift,
-        level=None if held.level is None else held.level + float(shift[2]),
-    )
+    if carried is not None:
+        slope, bend = _rates(carried.reshape(n, -1))
+        push = np.linalg.norm((2.0 * np.pi * slope + 4.0 * bend).reshape(-1, 3), axis=1)
+        duration = max(duration, float(np.sqrt(push.max() / acceleration)))
+    tau = np.linspace(0.0, 1.0, 4001)
+    law = tau - np.sin(2.0 * np.pi * tau) / (2.0 * np.pi)
+    knots = np.interp(np.linspace(0.0, 1.0, n), law, tau) * duration
+    even = np.linspace(0.0, duration, int(np.ceil(1.25 * duration / DENSE)) + 1)
+    apart = np.abs(even[:, None] - knots[None, :]).min(axis=1) > 0.2 * DENSE
+    times = np.sort(np.concatenate([knots, even[apart]]))
+    return SmoothMotion(knots, times, np.interp(times, tau * duration, law * (n - 1)))
 
 
-def pressed_into(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
-    """What an object, squeezed to this pose and just lifted, still overlaps; None if nothing or if it is not lifted."""
-    if context.task.goal.lift <= CLEAR_OF_SUPPORT:
-        return None
-    off = pin.SE3(T_world_object)
-    off.translation[2] = context.task.T_world_object.translation[2] + CLEAR_OF_SUPPORT
-    return _object_hits(context, off)
-
-
-def _object_hits(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
-    """The obstacle that the object (undeformed) overlaps, if any."""
-    import coal
-
-    request, result = coal.CollisionRequest(), coal.CollisionResult()
-    T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
-    for obstacle in context.obstacles:
-        result.clear()
-        place = obstacle.T_world_obstacle
-        pose = coal.Transform3s(place.rotation, place.translation)
-        if coal.collide(context.object_triangles, T, obstacle.geometry, pose, request, result):
-            return obstacle.name
-    return None
+def _rates(path: Floats) -> tuple[Floats, Floats]:
+    """Largest first and second derivative of a path by its parameter (0 to 1), component by component."""
+    n = len(path)
+    first = np.diff(path, axis=0) * (n - 1)
+    second = np.diff(first, axis=0) * (n - 1) if n > 2 else np.zeros((1, path.shape[1]))
+    return np.abs(first).max(axis=0), np.abs(second).max(axis=0)
 
 
 def _state(context: PlanningContext, held: Held, time: float, phase: Phase) -> HeldState:
@@ -292,7 +289,7 @@ def _state(context: PlanningContext, held: Held, time: float, phase: Phase) -> H
         centre_of_mass=held.centre,
         centre_at_rest=held.centre_at_rest,
         load=held.load,
-        torques=joint_torques(context, held.q, held),
+        torques=joint_torques(context, held),
         friction_usage=held.friction.usage,
         displacement=(held.vertices - context.body.mesh.vertices).astype(np.float32),
         volume_change=volume_change(context.prepared, held.state),

@@ -1,0 +1,98 @@
+"""The search over hypotheses: all to stable grasps first, then these to whole operations, least force first.
+
+A grasp's force while it is moved is never below its force at rest, so the search stops when no other can need less than
+those to be kept. Where joint range or arm path have a weight, there is no such bound: all are completed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.reasons import Failure, Reason, Rejection
+from pliant.planner.results import PlannedGrasp
+from pliant.planner.stability import HeldGrasp
+from pliant.planner.task import PlannerOptions
+from pliant.planner.worker_processes import Job, Spread
+
+Progress = Callable[[str, int, int, dict[str, int]], None]
+"""Called with what is being done, how much of it is done, out of how much, and how many each stage rejected."""
+CHUNK = 20
+"""Hypotheses that a process is given at once."""
+AHEAD = 4
+"""Stable grasps in the making while it is decided whether one more is needed; fixed, so that workers do not matter."""
+
+
+class Stable(NamedTuple):
+    """Stable grasps in the order of their hypotheses, why the others were rejected, and the CPU time [s]."""
+
+    grasps: list[HeldGrasp]
+    rejections: list[Rejection]
+    cpu_s: float
+
+
+class Completed(NamedTuple):
+    """Completed grasps, why the other stable ones were rejected, and the CPU time [s]."""
+
+    grasps: list[PlannedGrasp]
+    rejections: list[Rejection]
+    cpu_s: float
+
+
+def find_stable(hypotheses: list[Hypothesis], job: Job, spread: Spread, progress: Progress) -> Stable:
+    """Every hypothesis to a stable grasp, or why it is none.
+
+    Args:
+        job: does this for one hypothesis: a HeldGrasp or a Rejection.
+    """
+    what, total = "closing and pressing", len(hypotheses)
+    grasps: list[HeldGrasp] = []
+    rejections: list[Rejection] = []
+    cpu_s = 0.0
+    chunks = [hypotheses[i : i + CHUNK] for i in range(0, total, CHUNK)]
+    progress(what, 0, total, {})
+    for answers, seconds in spread(job, chunks, len(chunks)):
+        for answer in answers:
+            (rejections if isinstance(answer, Rejection) else grasps).append(answer)
+        cpu_s += seconds
+        progress(what, len(grasps) + len(rejections), total, _by_stage(rejections))
+    return Stable(grasps, rejections, cpu_s)
+
+
+def complete_stable(stable: Stable, options: PlannerOptions, job: Job, spread: Spread, progress: Progress) -> Completed:
+    """Stable grasps to whole operations, until no other can be among those to keep.
+
+    Args:
+        job: does this for one stable grasp: a PlannedGrasp or a Rejection.
+    """
+    what = "lifting, moving, approaching"
+    order = sorted(stable.grasps, key=lambda g: (g.held.largest_force, g.hypothesis.number))
+    done: list[PlannedGrasp] = []
+    rejections: list[Rejection] = []
+    cpu_s = 0.0
+
+    def needed() -> Iterator[list[HeldGrasp]]:
+        for grasp in order:
+            enough = len(done) >= options.keep and not any(options.weights[1:])
+            if enough and grasp.held.largest_force >= sorted(found.largest_force for found in done)[options.keep - 1]:
+                return
+            rejected = _by_stage([*stable.rejections, *rejections])
+            progress(what, len(done) + len(rejections), len(order), rejected)
+            yield [grasp]
+
+    for answers, seconds in spread(job, needed(), AHEAD):
+        cpu_s += seconds
+        for answer in answers:
+            (rejections if isinstance(answer, Rejection) else done).append(answer)
+    progress(what, len(order), len(order), _by_stage([*stable.rejections, *rejections]))
+    rejections += [
+        Failure(Reason.LESS_FORCE, grasp.held.largest_force).rejection(grasp.hypothesis.number)
+        for grasp in order[len(done) + len(rejections) :]
+    ]
+    return Completed(done, rejections, cpu_s)
+
+
+def _by_stage(rejections: list[Rejection]) -> dict[str, int]:
+    return dict(Counter(rejection.stage for rejection in rejections))
