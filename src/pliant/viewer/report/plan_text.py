@@ -1,9 +1,10 @@
-"""A plan in words and tables, for the page and for the report. Everything that came from a file is escaped."""
+"""A plan as sentences and tables, for the page and the report. Whatever came from a file is escaped in tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def summary(plan: Plan) -> list[str]:
     what = f"{task.body.mesh.name or 'the object'} ({1e3 * task.body.mass:.0f} g)"
     tried = f"{len(plan.hypotheses)} hypotheses were tried with {robot}"
     if plan.status is PlanStatus.NONE or plan.best is None:
-        sentences = [f"No grasp of {what} was found: {tried} and all fell.", *_most_common(plan)]
+        sentences = [f"No grasp of {what} was found: {tried} and all were rejected.", *_most_common(plan)]
         return [*sentences, plan.advice] if plan.advice else sentences
     best, state = plan.best, plan.best.grasp
     fingers = ", ".join(best.hypothesis.fingers).replace("_", " ")
@@ -49,9 +50,9 @@ def summary(plan: Plan) -> list[str]:
         + _of_limit(1e-3 * best.largest_pressure, _kilo(task.body.limits.pressure), "kPa")
         + ".",
         f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
-        f"{in_length(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
+        f"{length_text(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
         f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
-        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} turned down. "
+        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected. "
         f"The operation takes {best.trajectory.duration:.1f} s.",
         *_most_common(plan),
     ]
@@ -106,39 +107,57 @@ def ranking_rows(plan: Plan) -> list[tuple[str, ...]]:
     ]
 
 
-def rejection_rows(rejections: Iterable[Rejection]) -> list[tuple[str, ...]]:
-    """One row per fallen hypothesis; headers in ``REJECTION_HEADER``."""
-    return [(f"#{r.number}", r.stage.value, r.reason, f"{r.margin:.3g} {r.unit}".strip(), r.detail) for r in rejections]
+class RejectionRow(NamedTuple):
+    """A rejected hypothesis; headers in ``REJECTION_HEADER``."""
+
+    hypothesis: str
+    stage: str
+    reason: str
+    short_by: str
+    detail: str
 
 
-def number_rows(moment: Moment, mass: float) -> list[tuple[str, str, str]]:
-    """(key, name, value) of what matters at a moment."""
-    state = moment.state
-    rows = [
-        ("time", "time", f"{moment.time:.2f} s"),
-        ("phase", "phase", moment.phase.value),
-        ("largest_force", "largest normal force", f"{moment.largest_force:.2f} N"),
-        ("largest_pressure", "largest pressure", f"{1e-3 * moment.largest_pressure:.1f} kPa"),
-        ("height", "object height", f"{1e3 * moment.T_world_object.translation[2]:.1f} mm"),
+def rejection_rows(rejections: Iterable[Rejection]) -> list[RejectionRow]:
+    """One row per rejected hypothesis."""
+    return [
+        RejectionRow(f"#{r.number}", r.stage.value, r.reason, f"{r.margin:.3g} {r.unit}".strip(), r.detail)
+        for r in rejections
     ]
+
+
+class MomentRow(NamedTuple):
+    """A number at a moment: a key for programs, a name and a value with its unit for people."""
+
+    key: str
+    name: str
+    value: str
+
+
+def moment_rows(moment: Moment) -> list[MomentRow]:
+    """What matters at a moment."""
+    rows = [
+        MomentRow("time", "time", f"{moment.time:.2f} s"),
+        MomentRow("phase", "phase", moment.phase.value),
+        MomentRow("largest_force", "largest normal force", f"{moment.largest_force:.2f} N"),
+        MomentRow("largest_pressure", "largest pressure", f"{1e-3 * moment.largest_pressure:.1f} kPa"),
+        MomentRow("height", "object height", f"{1e3 * moment.T_world_object.translation[2]:.1f} mm"),
+    ]
+    state, share = moment.state, moment.depth_share
     if state is None:
         return rows
     shift = float(np.linalg.norm(state.centre_of_mass - state.centre_at_rest))
+    usage = f"{100 * state.friction_usage:.0f} %" if share == 1.0 else "–"
     rows += [
-        (
-            "friction_usage",
-            "friction used",
-            f"{100 * state.friction_usage:.0f} %" if moment.depth_share == 1.0 else "–",
-        ),
-        ("com_shift", "centre of mass moved by", in_length(moment.depth_share * shift)),
-        ("volume_change", "volume change", f"{1e2 * moment.depth_share * state.volume_change:+.2f} %"),
+        MomentRow("friction_usage", "friction used", usage),
+        MomentRow("com_shift", "centre of mass moved by", length_text(share * shift)),
+        MomentRow("volume_change", "volume change", f"{1e2 * share * state.volume_change:+.2f} %"),
     ]
     if moment.liquid_level is not None:
-        rows.append(("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))
+        rows.append(MomentRow("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))
     return rows
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, css_class: str = "pliant") -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """An HTML table; numbers to the right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(
@@ -147,11 +166,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, css_class: st
         + "</tr>"
         for row in rows
     )
-    return f'<table class="{css_class}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="pliant"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def stages_of(plan: Plan) -> list[Stage]:
-    """The stages in which hypotheses of this plan fell, in order."""
+    """The stages in which hypotheses of this plan were rejected, in order."""
     present = {rejection.stage for rejection in plan.rejections}
     return [stage for stage in Stage if stage in present]
 
@@ -177,7 +196,7 @@ def _deepest(grasp: PlannedGrasp) -> float:
     return 1e3 * max(float(np.linalg.norm(state.displacement, axis=1).max()) for state in grasp.states)
 
 
-def in_length(metres: float) -> str:
+def length_text(metres: float) -> str:
     """A small length in the unit that suits it."""
     return f"{1e3 * metres:.2f} mm" if metres >= 9.95e-5 else f"{1e6 * metres:.2g} µm"
 
