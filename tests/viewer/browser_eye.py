@@ -45,7 +45,7 @@ class Eye:
         raise AssertionError("the picture never came to rest")
 
     def picture_unlike(self, before: Picture, least: int, *, box: tuple[int, int, int, int]) -> Picture:
-        """The page once more than so many pixels of a box differ from an earlier picture; words come first."""
+        """The page once more than so many pixels of a box differ from an earlier picture; texts come first."""
         for _ in range(20):
             now = self.picture()
             if differing(before, now, box=box) > least:

@@ -1,4 +1,4 @@
-"""The hand page's fields without a browser: whatever a description may hold can be opened, and is not spoilt."""
+"""The hand page's fields without a browser: every valid description can be shown, and stays as it is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_joint_at_its_limit_and_a_pad_for_almost_nothing_can_be_shown(four_fin
 
 
 def test_a_name_that_is_another_fingers_while_it_is_typed_spoils_no_preshape(four_fingers: Hand) -> None:
-    """The page reports every key: on its way to 'middle_one' the first finger is called 'middle' for a moment."""
+    """The page reports every key: while 'middle_one' is typed the first finger is called 'middle' for a moment."""
 
     def change(fields: dict[str, Any]) -> None:
         fields["preshapes"][0]["fingers"] = ["index", "middle", "thumb"]
@@ -83,7 +83,7 @@ def test_a_joint_that_is_reported_after_the_preshape_was_changed_goes_where_it_w
         assert handle.label == f"{name} open"
         handle._impl.value = 20.0
         page._show(preshape=second.name)
-        page._change_joint(apply, None)
+        page._change(apply)
         assert page.description.preshapes[0].open[name] == pytest.approx(0.349066, abs=1e-6)
         assert page.description.preshapes[1] == second
 

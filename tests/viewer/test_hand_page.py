@@ -84,7 +84,7 @@ def test_a_correction_that_is_taken_back_is_gone(page: HandPage) -> None:
     approach, before = page._palm_inputs.approach, page.description.palm
     for value in ((0.0, 0.6, 0.8), before.approach):
         approach._impl.value = value
-        page._change_palm()
+        page._change(page._apply_palm)
         assert page.description.palm.approach == value
     assert page.description.palm == before
 

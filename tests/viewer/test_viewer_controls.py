@@ -23,7 +23,7 @@ from pliant.viewer.scene.viewed_task import ViewedTask
 
 @pytest.fixture
 def tab() -> Iterator[Tab]:
-    """A tab that nobody looks at, with nothing open."""
+    """A tab without a browser, with nothing open."""
     with Viewer(port=0) as viewer:
         yield Tab(viewer, viewer.server)
 
@@ -167,12 +167,12 @@ def test_controls_do_nothing_but_remember_the_options_while_nothing_is_open(tab:
     assert tab.plan_scene.options.colour_by is ColourBy.PRESSURE
     assert not panels.task.plan_button.disabled
     tab.close()
-    by_hand(panels.slider, 0.5)  # on its way when the tab was closed
+    by_hand(panels.slider, 0.5)  # an event that comes after the tab was closed
     by_hand(panels.colour_by, "plain")
 
 
 def test_fields_show_and_take_the_decimals_that_a_task_has(tab: Tab) -> None:
-    """A limit of 0.4 N must not look like 0, which stands for none."""
+    """A limit of 0.4 N must not be shown as 0, which stands for none."""
     task = shipped_task("sponge_gripper")
     fields = tab.panels.task._inputs
     tab.open(ViewedTask(task))

@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 1060, 560
 
 
 class QuickPlanning:
-    """Answers at once with the made plan's grasps the other way round; fails when the object has no friction."""
+    """Answers at once with the made plan's grasps in reverse order; fails when the object has no friction."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -125,7 +125,7 @@ def test_playing_goes_on_by_itself_and_pausing_stops_it(fresh: Eye, tab: Tab) ->
         "start => parseFloat(document.querySelector('[data-pliant=time]').innerText) > start + 0.3", arg=start
     )
     eye.page.get_by_role("button", name="pause").click()
-    for _ in range(100):  # the click has a way to go, longer where the machine is busy
+    for _ in range(100):  # the click takes time to arrive, more where the machine is busy
         if not tab.player.playing:
             break
         eye.page.wait_for_timeout(100)
@@ -222,7 +222,7 @@ def test_planning_from_the_page_ends_in_a_new_result_and_a_failure_is_shown(
 
 
 def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
-    """Without a browser: a vessel with liquid, no timeline, and the page's fields say what the file says."""
+    """Without a browser: a vessel with liquid, no timeline, and the page's fields have the file's values."""
     task = shipped_task("bottle")
     with Viewer(port=0) as viewer:
         tab = Tab(viewer, viewer.server)

@@ -54,7 +54,7 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
             assert np.hypot(*contact.force[:2]) < 1.001 * 0.5 * contact.normal_force
         page.get_by_role("slider").first.wait_for()
 
-        # A turn about no axis is no task; the page says so and everything goes on.
+        # A turn about no axis is no task; the page explains that and everything goes on.
         tab.panels.task._inputs["task", "move", "rotate", "axis"].value = (0.0, 0.0, 0.0)
         angle = page.get_by_label("Turn [deg]", exact=True).first
         angle.fill("5")

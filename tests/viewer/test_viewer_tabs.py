@@ -43,15 +43,15 @@ def new_tab(browser: Any, viewer: Viewer, width: int, height: int) -> tuple[Eye,
 def living(*kinds: type) -> int:
     """How many objects of these kinds are there that somebody holds."""
     gc.collect()
-    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
+    return sum(isinstance(item, kinds) for item in gc.get_objects())
 
 
 def test_what_one_tab_does_no_other_tab_sees(browser: Any, viewer: Viewer, plan: Plan) -> None:
-    """Time, grasp, colours and playing of a wide and a narrow tab go their own ways."""
+    """Time, grasp, colours and playing of a wide and a narrow tab are independent."""
     wide, left = new_tab(browser, viewer, 900, 500)
     narrow, right = new_tab(browser, viewer, 400, 720)
     assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 400
-    # The narrow one looks from farther away, with the object above the panel, whatever the page's first camera was.
+    # The narrow one has its camera farther away, with the object above the panel, whatever the page's first camera was.
     eye, target = default_viewpoint(plan.task)
     for _ in range(40):
         camera = right.client.camera

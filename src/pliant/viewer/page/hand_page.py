@@ -6,7 +6,6 @@ black one how the first finger closes. One page per hand; like the viewer it lis
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -124,7 +123,7 @@ class HandPage(ServedPage):
 
     @property
     def q(self) -> Floats:
-        """Joints that are shown: the present preshape, closed as far as the slider says."""
+        """Joints that are shown: the present preshape, closed as far as the slider is moved."""
         preshape = self._preshape()
         q_open, q_closed = self.hand.robot.q(preshape.open), self.hand.robot.q(preshape.closed)
         return np.asarray(q_open + self.closed * (q_closed - q_open))
@@ -159,7 +158,7 @@ class HandPage(ServedPage):
                 gui.add_vector3("Closing", palm.closing, step=0.05),
             )
         for handle in inputs:
-            handle.on_update(self._change_palm)
+            handle.on_update(lambda _: self._change(self._apply_palm))
         return inputs
 
     def _add_fingers(self) -> list[_FingerInputs]:
@@ -172,7 +171,7 @@ class HandPage(ServedPage):
                     gui.add_number(f"Most on {i + 1} [N]", most, min=min(0.1, most), step=1.0),
                 )
                 for handle in fields:
-                    handle.on_update(self._change_fingers)
+                    handle.on_update(lambda _: self._change(self._apply_fingers))
                 inputs.append(fields)
         return inputs
 
@@ -199,7 +198,7 @@ class HandPage(ServedPage):
                 k, slides = robot.joint_index(name), robot.urdf.joint(name).kind == "prismatic"
                 scale = 1e3 if slides else float(np.degrees(1.0))
                 shown = _shown(value, scale)
-                # A joint without limits may turn half round either way; a value at its limit is rounded, maybe past it.
+                # A joint without limits may turn half round; a value at its limit is rounded, maybe past it.
                 lower, upper = (
                     scale * float(limit if np.isfinite(limit) else half)
                     for limit, half in ((robot.lower[k], -np.pi), (robot.upper[k], np.pi))
@@ -212,7 +211,7 @@ class HandPage(ServedPage):
                     step=0.5,
                 )
                 apply = partial(self._apply_joint, self.preshape, name, end, scale, handle)
-                handle.on_update(partial(self._change_joint, apply))
+                handle.on_update(lambda _, apply=apply: self._change(apply))
                 self._joint_inputs.append(_JointInput(handle, apply))
 
     def _end(self) -> str:
@@ -229,12 +228,8 @@ class HandPage(ServedPage):
                 self._add_joints()
             self._place_links()
 
-    def _change_palm(self, _: Any = None) -> None:
-        with self._correcting():
-            self._apply_palm()
-
     def _apply_palm(self) -> None:
-        """The palm as its fields say, where they do not say what it is already (the origin rounded)."""
+        """The palm with the values of its fields, where these are not its (rounded) values already."""
         palm = self.description.palm
         origin, approach, closing = (tuple(handle.value) for handle in self._palm_inputs)
         if (origin, approach, closing) != (_scaled(palm.origin, 1e3), palm.approach, palm.closing):
@@ -243,12 +238,8 @@ class HandPage(ServedPage):
             self.description = self.description.model_copy(update={"palm": palm})
             self._draw_palm()
 
-    def _change_fingers(self, _: Any = None) -> None:
-        with self._correcting():
-            self._apply_fingers()
-
     def _apply_fingers(self) -> None:
-        """All fingers as their fields say, at once: a name that is being typed may be another's for a moment."""
+        """All fingers with the values of their fields, at once: a name may be another's while it is being typed."""
         fields = self.description.model_dump()
         names = [str(inputs.name.value) for inputs in self._finger_inputs]
         for name in names:
@@ -265,13 +256,8 @@ class HandPage(ServedPage):
             preshape["fingers"] = preshape["fingers"] and [new[name] for name in preshape["fingers"]]
         self.description = HandDescription.model_validate(fields)
 
-    def _change_joint(self, apply: Callable[[], None], _: Any) -> None:
-        with self._correcting():
-            apply()
-            self._place_links()
-
     def _apply_joint(self, preshape: str, joint: str, end: str, scale: float, handle: Any) -> None:
-        """The joint of a preshape as its field says, unless that says what it is already (rounded)."""
+        """The joint of a preshape with the value of its field, unless that is its (rounded) value already."""
         fields = self.description.model_dump()
         values = next(p for p in fields["preshapes"] if p["name"] == preshape)[end]
         if handle.value == _shown(values[joint], scale):
@@ -282,22 +268,22 @@ class HandPage(ServedPage):
 
     def _store(self) -> None:
         """Every field is read once more: each change is reported in a thread of its own, and may come after this."""
-        with self._correcting():
-            self._apply_palm()
-            self._apply_fingers()
-            for joint in self._joint_inputs:
-                joint.apply()
-            hand, path = self._save(self.description)
-            self.description = hand.description
-            self._show_message(f"saved to {path}")
+        joints = [joint.apply for joint in self._joint_inputs]
+        self._change(self._apply_palm, self._apply_fingers, *joints, self._write)
 
-    @contextlib.contextmanager
-    def _correcting(self) -> Any:
-        """One change, alone; a value that cannot be is explained in the page and changes nothing."""
+    def _write(self) -> None:
+        hand, path = self._save(self.description)
+        self.description = hand.description
+        self._show_message(f"saved to {path}")
+
+    def _change(self, *applied: Callable[[], None]) -> None:
+        """One change of the description, alone; a wrong value is explained in the page and changes nothing."""
         with self.lock, self.server.atomic():
             try:
                 self._show_message("not saved yet")
-                yield
+                for apply in applied:
+                    apply()
+                self._place_links()
             except InputError as bad:
                 self._show_message("; ".join(str(problem) for problem in bad.problems), error=True)
             except ValueError as bad:  # pydantic's

@@ -70,7 +70,7 @@ class HypothesesPanel:
 
         @self.rank_slider.on_update
         def _(event: Any) -> None:
-            if event.client_id is None:  # only a hand: it also follows the buttons
+            if event.client_id is None:  # moved by a button, not by the user
                 return
             with tab.lock:  # as for the time: only the newest of a quick drag is drawn
                 if (rank := int(event.target.value) - 1) != tab.rank:
@@ -88,7 +88,7 @@ class HypothesesPanel:
         def chosen() -> list[Rejection]:
             return [r for r in plan.rejections if stage.value in (ALL_STAGES, r.stage.value)]
 
-        # The locks: another plan may come, with other controls, while one of these is on its way.
+        # The locks: another plan may come, with other controls, while one of these events waits.
         @ghosts.on_click
         def _(event: Any) -> None:
             with tab.lock:
@@ -117,13 +117,14 @@ def _names(rejections: Sequence[Rejection]) -> tuple[str, ...]:
 
 
 def _table(rejections: Sequence[Rejection]) -> str:
-    rows = [
-        (row.hypothesis, f"{row.stage}: {row.reason}" + (f" ({row.detail})" if row.detail else ""), row.short_by)
-        for row in rejection_rows(rejections[:MOST_REJECTED])
-    ]
+    rows = []
+    for row in rejection_rows(rejections[:MOST_REJECTED]):
+        detail = f" ({row['detail']})" if row["detail"] else ""
+        why = f"{row['stage']}: {row['reason']}{detail}"
+        rows.append({"hypothesis": row["hypothesis"], "why it was rejected": why, "short by": row["short by"]})
     more = len(rejections) - len(rows)
     return block(
         f'<div class="pliant-text">{len(rejections)} rejected</div>'
-        f'<div class="pliant-scroll">{table(("hypothesis", "why it was rejected", "short by"), rows)}</div>'
+        f'<div class="pliant-scroll">{table(rows)}</div>'
         + (f'<div class="pliant-text">and {more} more</div>' if more > 0 else "")
     )

@@ -13,7 +13,7 @@ from pliant.viewer.page.task_panel import TaskPanel
 from pliant.viewer.report.figures import colour_bar
 from pliant.viewer.report.grasp_plots import grasp_figures
 from pliant.viewer.report.pad_pressures import pad_image
-from pliant.viewer.report.plan_text import CONTACT_HEADER, contact_rows, moment_rows, summary, table
+from pliant.viewer.report.plan_text import contact_rows, moment_rows, summary, table
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, WEIGHT, css
 from pliant.viewer.scene.object_surface import ColourBy
 from pliant.viewer.still.png import png_source
@@ -64,7 +64,7 @@ class Panels:
 
         @self.slider.on_update
         def _(event: Any) -> None:
-            if event.client_id is None:  # only a hand on the slider: the player moves it too
+            if event.client_id is None:  # moved by the player, not by the user
                 return
             # A quick drag reports faster than pictures are made: the next one to get the lock shows the newest time.
             with tab.lock:
@@ -171,9 +171,10 @@ class Panels:
         self.plots.content = "".join(f'<div style="padding:0 8px">{svg}</div>' for svg in figures.values())
         if moment.state is not None:
             # One column per contact: the panel is narrow, and fingers are fewer than quantities.
-            first, *rest = zip(CONTACT_HEADER, *contact_rows(moment.state, moment.depth_share), strict=True)
-            header = [first[0], *(link.replace("_", " ") for link in first[1:])]
-            self.contacts.content = block(table(header, rest), "pliant-scroll")
+            columns = {row.pop("link").replace("_", " "): row for row in contact_rows(moment.state, moment.depth_share)}
+            names = next(iter(columns.values()), {})
+            rows = [{"link": name} | {link: column[name] for link, column in columns.items()} for name in names]
+            self.contacts.content = block(table(rows), "pliant-scroll")
         else:
             self.contacts.content = text_block("Nothing touches yet.")
         if task.assembly.hand is not None and task.assembly.hand.tactile:

@@ -32,7 +32,7 @@ class Tab:
 
     Args:
         viewer: the server's side: what is open for new tabs, and who plans.
-        client: viser's, with a scene and controls of its own; a server will do where nobody looks.
+        client: viser's, with a scene and controls of its own; a server will do where no browser is.
     """
 
     def __init__(self, viewer: Viewer, client: Any) -> None:
@@ -188,7 +188,7 @@ class Tab:
                 self.show_time(self.player.after(seconds))
 
     def _send_shapes(self) -> None:
-        """The object's other shapes, one at a time, so that a hand on the slider never waits for all of them."""
+        """The object's other shapes, one at a time, so that dragging the slider never waits for all of them."""
         more = True
         while more:
             with self.lock:

@@ -18,6 +18,7 @@ from pliant.errors import InputError
 from pliant.planner import Plan, Task
 from pliant.robot import shipped_names
 from pliant.viewer.page.markup import message
+from pliant.viewer.report.plan_text import common_reasons
 from pliant.viewer.scene.viewed_task import ViewedTask
 
 if TYPE_CHECKING:
@@ -206,14 +207,14 @@ class TaskPanel:
         return self.tab.task is not None and self.tab.task.body.material.density is not None
 
     def text(self) -> str:
-        """The task file that the page stands for."""
+        """The task file with the page's values."""
         task = self.tab.task
         assert task is not None
         fields = edited(task.source, self.changes())
         return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=120)
 
     def read(self) -> Task:
-        """The task that the page stands for, checked."""
+        """The task with the page's values, checked."""
         from pliant.files import TaskFile, task_from_fields
 
         viewed = self.tab.viewed
@@ -241,13 +242,16 @@ class TaskPanel:
         self._stop.set()
 
     def _run(self) -> None:
+        import pliant.planner
+
         viewer, viewed = self.tab.viewer, self.tab.viewed
         assert viewed is not None
         try:
             task = self.read()
             with self._turn():
                 self._show_message("planning ...")
-                plan = self._plan()(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
+                planning = viewer.planning or pliant.planner.plan
+                plan = planning(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
             result = ViewedTask(plan.task, plan, folder=viewed.folder)
             viewer.open_in_new_tabs(result)
             self.tab.open(result)
@@ -258,7 +262,7 @@ class TaskPanel:
             self._show_message("stopped")
         except InputError as bad:
             self._show_message(str(bad), error=True)
-        except Exception as bug:  # the page says what went wrong; the server lives on
+        except Exception as bug:  # shown in the page; the server goes on
             self._show_message(f"planning failed: {type(bug).__name__}: {bug}", error=True)
         finally:
             self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
@@ -278,19 +282,11 @@ class TaskPanel:
         finally:
             free.release()
 
-    def _plan(self) -> Any:
-        if self.tab.viewer.planning is not None:
-            return self.tab.viewer.planning
-        import pliant.planner
-
-        return pliant.planner.plan
-
     def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
         if self._stop.is_set():
             raise Stopped
         self.progress.value = 100.0 * done / max(total, 1)
-        common = sorted(rejected.items(), key=lambda item: -item[1])[:3]
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
+        reasons = common_reasons(rejected, 3)
         self._show_message(f"{stage}: {done} of {total}" + (f"; rejected: {reasons}" if reasons else ""))
 
     def _show_message(self, text: str, *, error: bool = False) -> None:

@@ -1,7 +1,7 @@
 """The viewer: one page that shows a plan, or lets a task be changed and planned, for as many tabs as are open.
 
 Every tab has its own scene, controls and clock (`Tab`); geometry is prepared once for all of them (`ViewedTask`).
-Nothing leaves the machine; the server listens on 127.0.0.1 unless told otherwise.
+Nothing leaves the machine; the server listens on 127.0.0.1 unless another host is given.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Band(NamedTuple):
 class Line:
     """One curve.
 
-    Args:
+    Attributes:
         label: in the legend; a line without one is not in it.
         x, y: equally many numbers; a gap where y is not finite.
         style: solid for what matters most; dashed and dotted lines are thinner, as companions of the same colour.

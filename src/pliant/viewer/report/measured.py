@@ -25,7 +25,7 @@ NEAR = 0.1
 class MeasuredPad:
     """All frames of one tactile array.
 
-    Args:
+    Attributes:
         times: k, on the plan's clock, never falling [s].
         counts: k x rows x columns; a cell that sent nothing is negative.
         cell_area: [m^2].
@@ -50,7 +50,7 @@ class MeasuredPad:
 class RunMeasurements:
     """What a run measured, as far as plots and pictures need it.
 
-    Args:
+    Attributes:
         times: n, on the plan's clock [s].
         forces: n normal forces [N] by finger.
         joints: n values [rad, m] by joint name.

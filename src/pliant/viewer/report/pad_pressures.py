@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pliant.tactile import ArrayReading, TactileProcessor
 
-# Dark blue over green to yellow and white: brightness grows all the way, so it reads in grey as well.
+# Dark blue over green to yellow and white: brightness grows throughout, so it reads in grey as well.
 _STOPS = np.array([[13, 8, 66], [30, 70, 140], [32, 145, 140], [120, 200, 90], [250, 225, 60], [255, 255, 240]], float)
 _ABSENT = (225, 225, 225)
 _MARK = (220, 30, 30)
@@ -41,7 +41,7 @@ def planned_pressures(task: Task, moment: Moment) -> dict[str, Floats]:
             if contact.link != array.link or not len(contact.pressures):
                 continue
             T_link_object = robot.pose(contact.link, moment.q).actInv(moment.T_world_object)
-            # Centred on where the plan says the link is touched: object and pad overlap a little in the plan.
+            # Centred on the planned contact of the link: object and pad overlap a little in the plan.
             cells = np.array([T_link_object.act(p) for p in contact.p_object_cells])
             weights = contact.pressures * contact.cell_area
             cells += contact.p_link - (weights @ cells) / weights.sum()

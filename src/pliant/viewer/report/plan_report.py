@@ -15,9 +15,6 @@ from pliant.viewer.report.grasp_plots import grasp_figures
 from pliant.viewer.report.measured import RunMeasurements
 from pliant.viewer.report.pad_pressures import largest_of, pad_image, planned_pressures
 from pliant.viewer.report.plan_text import (
-    CONTACT_HEADER,
-    RANKING_HEADER,
-    REJECTION_HEADER,
     contact_rows,
     length_text,
     ranking_rows,
@@ -98,7 +95,7 @@ def report_html(
     else:
         parts.append(_section("The operation", f"{_frame(film)}<figcaption>{HOW_TO_READ}</figcaption>"))
         parts.append(_grasp_parts(plan, measured.of(0) if measured is not None else None, report_progress))
-        parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
+        parts.append(_section("Ranking", table(ranking_rows(plan))))
     parts.append(_rejections(plan))
     parts.append(_made(plan, measured))
     report_progress("done", 1.0)
@@ -127,8 +124,8 @@ def _grasp_parts(plan: Plan, measured: RunMeasurements | None, report_progress: 
         )
     report_progress("plotting", 0.9)
     plots = "".join(f'<div class="card">{svg}</div>' for svg in grasp_figures(task, grasp, measured).values())
-    contacts = table(CONTACT_HEADER, contact_rows(grasp.grasp))
-    last = table(CONTACT_HEADER, contact_rows(grasp.states[-1]))
+    contacts = table(contact_rows(grasp.grasp))
+    last = table(contact_rows(grasp.states[-1]))
     parts = ['<h2>Pictures</h2><div class="grid">', *figures, "</div>"]
     parts.append(_section("Contacts and margins when just held", contacts))
     parts.append(_section("Contacts and margins at the end", last))
@@ -183,10 +180,10 @@ def _facts(plan: Plan) -> str:
 
 
 def _rejections(plan: Plan) -> str:
-    counts = table(("stage: reason", "hypotheses"), [(name, str(count)) for name, count in plan.counts.items()])
+    counts = table([{"stage: reason": name, "hypotheses": str(count)} for name, count in plan.counts.items()])
     rows = rejection_rows(plan.rejections[:MOST_ROWS])
     more = len(plan.rejections) - len(rows)
-    every = table(REJECTION_HEADER, rows) + (f"<p>and {more} more</p>" if more > 0 else "")
+    every = table(rows) + (f"<p>and {more} more</p>" if more > 0 else "")
     return (
         f'<h2>Why the others were rejected</h2><div class="card">{counts}</div>'
         f'<details class="card"><summary>All {len(plan.rejections)} rejected hypotheses</summary>{every}</details>'
@@ -206,7 +203,7 @@ def _made(plan: Plan, measured: RunMeasurements | None) -> str:
     rows += [("note on the task", note) for note in plan.task.notes]
     source = escape(plan.task.source) if plan.task.source else "not made from a file"
     return (
-        _section("How it was made", table(("", ""), rows))
+        _section("How it was made", table([{"what": name, "value": value} for name, value in rows]))
         + f'<details class="card" open><summary>Task file</summary><pre>{source}</pre></details>'
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -10,26 +10,8 @@ import numpy as np
 
 from pliant.planner import HeldState, Moment, Plan, PlannedGrasp, PlanStatus, Rejection, Stage, force_share
 
-CONTACT_HEADER = (
-    "link",
-    "normal [N]",
-    "friction [N]",
-    "needed [N]",
-    "slip margin [N]",
-    "limit [N]",
-    "radius [mm]",
-    "peak [kPa]",
-)
-RANKING_HEADER = (
-    "rank",
-    "hypothesis",
-    "largest force [N]",
-    "peak [kPa]",
-    "centre shift [mm]",
-    "range",
-    "arm path [rad]",
-)
-REJECTION_HEADER = ("hypothesis", "stage", "reason", "short by", "detail")
+TextRow = dict[str, str]
+"""A row of a table: cells by the header of their column."""
 
 
 def summary(plan: Plan) -> list[str]:
@@ -69,58 +51,51 @@ def grasp_title(plan: Plan, rank: int) -> str:
     )
 
 
-def contact_rows(state: HeldState, depth_share: float = 1.0) -> list[tuple[str, ...]]:
-    """One row per contact; headers in ``CONTACT_HEADER``."""
+def contact_rows(state: HeldState, depth_share: float = 1.0) -> list[TextRow]:
+    """One row per contact."""
     share = force_share(depth_share)
-    rows: list[tuple[str, ...]] = []
-    for c in state.contacts:
-        friction = float(np.hypot(c.force[0], c.force[1]))
-        rows.append(
-            (
-                c.link + (f" ({c.patch + 1})" if c.patch else ""),
-                f"{share * c.normal_force:.2f}",
-                f"{share * friction:.2f}",
-                f"{float(c.wanted[2]):.2f}",
-                f"{share * c.slip_margin:.2f}",
-                f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
-                f"{1e3 * depth_share**0.5 * c.radius:.1f}",
-                f"{1e-3 * depth_share**0.5 * c.peak_pressure:.1f}",
-            )
-        )
-    return rows
-
-
-def ranking_rows(plan: Plan) -> list[tuple[str, ...]]:
-    """One row per kept grasp; headers in ``RANKING_HEADER``."""
     return [
-        (
-            str(k + 1),
-            f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
+        {
+            "link": c.link + (f" ({c.patch + 1})" if c.patch else ""),
+            "normal [N]": f"{share * c.normal_force:.2f}",
+            "friction [N]": f"{share * float(np.hypot(c.force[0], c.force[1])):.2f}",
+            "needed [N]": f"{float(c.wanted[2]):.2f}",
+            "slip margin [N]": f"{share * c.slip_margin:.2f}",
+            "limit [N]": f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
+            "radius [mm]": f"{1e3 * depth_share**0.5 * c.radius:.1f}",
+            "peak [kPa]": f"{1e-3 * depth_share**0.5 * c.peak_pressure:.1f}",
+        }
+        for c in state.contacts
+    ]
+
+
+def ranking_rows(plan: Plan) -> list[TextRow]:
+    """One row per kept grasp."""
+    return [
+        {
+            "rank": str(k + 1),
+            "hypothesis": f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
             f"{', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
-            f"{g.largest_force:.2f}",
-            f"{1e-3 * g.largest_pressure:.1f}",
-            f"{1e3 * g.com_shift:.3g}",
-            f"{g.joint_range:.3g}",
-            f"{g.arm_path:.2f}",
-        )
+            "largest force [N]": f"{g.largest_force:.2f}",
+            "peak [kPa]": f"{1e-3 * g.largest_pressure:.1f}",
+            "centre shift [mm]": f"{1e3 * g.com_shift:.3g}",
+            "range": f"{g.joint_range:.3g}",
+            "arm path [rad]": f"{g.arm_path:.2f}",
+        }
         for k, g in enumerate(plan.grasps)
     ]
 
 
-class RejectionRow(NamedTuple):
-    """A rejected hypothesis; headers in ``REJECTION_HEADER``."""
-
-    hypothesis: str
-    stage: str
-    reason: str
-    short_by: str
-    detail: str
-
-
-def rejection_rows(rejections: Iterable[Rejection]) -> list[RejectionRow]:
+def rejection_rows(rejections: Iterable[Rejection]) -> list[TextRow]:
     """One row per rejected hypothesis."""
     return [
-        RejectionRow(f"#{r.number}", r.stage.value, r.reason, f"{r.margin:.3g} {r.unit}".strip(), r.detail)
+        {
+            "hypothesis": f"#{r.number}",
+            "stage": r.stage.value,
+            "reason": r.reason,
+            "short by": f"{r.margin:.3g} {r.unit}".strip(),
+            "detail": r.detail,
+        }
         for r in rejections
     ]
 
@@ -157,12 +132,12 @@ def moment_rows(moment: Moment) -> list[MomentRow]:
     return rows
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table; numbers to the right."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+def table(rows: Sequence[TextRow]) -> str:
+    """An HTML table; numbers to the right. The keys of its rows are the columns."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
     body = "".join(
         "<tr>"
-        + "".join(f'<td class="{"n" if _is_number(cell) else "t"}">{escape(cell)}</td>' for cell in row)
+        + "".join(f'<td class="{"n" if _is_number(cell) else "t"}">{escape(cell)}</td>' for cell in row.values())
         + "</tr>"
         for row in rows
     )
@@ -175,11 +150,15 @@ def stages_of(plan: Plan) -> list[Stage]:
     return [stage for stage in Stage if stage in present]
 
 
+def common_reasons(counts: Mapping[str, int], most: int) -> str:
+    """The most common reasons of rejections with their counts."""
+    return ", ".join(
+        f"{reason} ({count})" for reason, count in sorted(counts.items(), key=lambda item: -item[1])[:most]
+    )
+
+
 def _most_common(plan: Plan) -> list[str]:
-    if not plan.counts:
-        return []
-    common = sorted(plan.counts.items(), key=lambda item: -item[1])[:4]
-    return ["Most often: " + ", ".join(f"{reason} ({count})" for reason, count in common) + "."]
+    return [f"Most often: {common_reasons(plan.counts, 4)}."] if plan.counts else []
 
 
 def _kilo(value: float | None) -> float | None:

@@ -29,7 +29,7 @@ GHOST: Colour = (0.10, 0.45, 0.85)
 LIQUID: Colour = (0.25, 0.55, 0.85)
 """The surface of a vessel's liquid."""
 GREY: Colour = (0.72, 0.73, 0.75)
-"""A surface whose colour nobody gave."""
+"""Of a surface without a given colour."""
 
 # Okabe and Ito's eight (Color Universal Design, 2008) without yellow, which white paper swallows.
 CATEGORIES: tuple[Colour, ...] = (

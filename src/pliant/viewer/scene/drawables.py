@@ -18,7 +18,7 @@ from pliant.viewer.scene.colours import GREY, Colour
 class Drawable:
     """A surface in world coordinates with a colour.
 
-    Args:
+    Attributes:
         mesh: the surface.
         colour: red, green, blue in 0..1, for all of it or one row per vertex.
         name: for legends and picking.

@@ -17,7 +17,7 @@ STEP = 0.1
 def film_html(plan: Plan, options: ViewOptions | None = None) -> str:
     """The film of a plan's best grasp, or the task as it stands, as a document of its own.
 
-    A server is started on this machine for as long as the messages are recorded; nobody connects to it.
+    A server is started on this machine for as long as the messages are recorded, without a client.
     """
     with ServedPage("127.0.0.1", 0) as page:
         plan_scene = PlanScene(page.server.scene, ViewedTask(plan.task, plan), options)

@@ -19,7 +19,7 @@ from pliant.viewer.scene.colours import ARROW, WEIGHT, Colour
 class ForceArrow:
     """A force as an arrow in the world: a contact's ends where it acts, the weight starts there.
 
-    Args:
+    Attributes:
         start, end: of the arrow [m].
         force: its size [N].
         contact: the contact it belongs to; None for the weight.

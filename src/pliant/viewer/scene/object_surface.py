@@ -24,7 +24,7 @@ _EDGES_PER_RADIUS = 4.0
 
 
 class ColourBy(StrEnum):
-    """What the object's colour tells."""
+    """What the object's colour stands for."""
 
     DISPLACEMENT = "displacement"
     PRESSURE = "pressure"
@@ -59,22 +59,14 @@ class ObjectSurface:
             sum((_pressure(contact, self.rest) for contact in state.contacts), start=np.zeros(len(self.rest)))
             for state in grasp.states
         ]
-
-    @property
-    def largest_displacement(self) -> float:
-        """Over the whole operation [m]."""
-        return max(float(np.linalg.norm(u, axis=1).max()) for u in self._moves)
-
-    @property
-    def largest_pressure(self) -> float:
-        """Over the whole operation, as shown: smoothed over a cell [Pa]."""
-        return max(float(p.max()) for p in self._pressures)
+        self._tops = {
+            ColourBy.DISPLACEMENT: 1e3 * max(float(np.linalg.norm(u, axis=1).max()) for u in self._moves),
+            ColourBy.PRESSURE: 1e-3 * max(float(p.max()) for p in self._pressures),
+        }
 
     def top(self, colour_by: ColourBy) -> float:
-        """The number that the brightest colour stands for, in the colour bar's unit."""
-        if colour_by is ColourBy.DISPLACEMENT:
-            return 1e3 * self.largest_displacement
-        return 1e-3 * self.largest_pressure if colour_by is ColourBy.PRESSURE else 1.0
+        """The number that the brightest colour stands for, in the colour bar's unit: the operation's largest."""
+        return self._tops.get(colour_by, 1.0)
 
     def vertices(self, moment: Moment, *, exaggerate: float = 1.0) -> Floats:
         """Displaced vertices in the object's frame [m]."""
@@ -105,7 +97,7 @@ class ObjectSurface:
             if times[0] > self.timeline.touch_time
             else []
         )
-        largest = max(self.largest_displacement, 1e-12)
+        largest = max(1e-3 * self.top(ColourBy.DISPLACEMENT), 1e-12)
         kept, last = [float(times[0])], 0
         for k in range(1, len(times)):
             if np.abs(self._moves[k] - self._moves[last]).max() > 0.01 * largest:

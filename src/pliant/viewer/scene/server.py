@@ -16,7 +16,7 @@ from pliant.errors import OptionError, Problem
 from pliant.viewer.scene.view_options import FIELD_OF_VIEW, Viewpoint
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine that nobody else can reach."""
+"""Names of this machine that no other one can reach."""
 PORTS = 100
 """How many are tried."""
 
@@ -49,7 +49,7 @@ class ServedPage:
             threading.Event().wait()
 
     def close(self) -> None:
-        """Stop serving, without a word: standard output belongs to the commands' answers."""
+        """Stop serving, without a message: standard output belongs to the commands' answers."""
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
@@ -80,7 +80,7 @@ def start_server(host: str, port: int) -> Any:
     except OSError as bad:
         raise OptionError("view", Problem("port", f"{host}:{port} cannot be used: {bad.strerror or bad}")) from None
     # Lamps instead of an environment map: the same picture at 25 times the frame rate without a graphics card. For all
-    # tabs at once, so that no page draws its first picture the slow way.
+    # tabs at once, so that no page draws its first picture slowly.
     server.scene.set_up_direction("+z")
     server.scene.configure_environment_map(None)
     server.scene.configure_default_lights(enabled=False)
@@ -93,8 +93,8 @@ def start_server(host: str, port: int) -> Any:
 def _only_own_pages(host: str) -> Iterator[None]:
     """Connections that a page of another site makes are refused, while the server listens on this machine only.
 
-    A browser lets any page talk to 127.0.0.1 and says where the page came from (Origin); viser does not look at it, so
-    the function with which it starts to listen is told what to allow. Programs that are no browsers say nothing.
+    A browser lets any page connect to 127.0.0.1 and sends where the page came from (Origin). viser does not check
+    that, so the function with which it starts to listen gets what to allow. Other programs send no origin.
     """
     import websockets.asyncio.server as library
 

@@ -19,8 +19,8 @@ FIELD_OF_VIEW = 0.6
 class ViewOptions:
     """What is shown, and how.
 
-    Args:
-        colour_by: what the object's colour tells.
+    Attributes:
+        colour_by: what the object's colour stands for.
         exaggerate: how many times larger than it is the deformation is drawn.
         hand_opacity: 1 solid .. 0.05 nearly clear; contacts lie behind the fingers.
         arm: whether the arm is drawn.
@@ -48,7 +48,7 @@ def default_viewpoint(task: Task, *, outwards: Floats | None = None) -> Viewpoin
     """The object from the robot's side, a little from above.
 
     Args:
-        outwards: look at the side of the object that faces this direction instead (world axes, height ignored).
+        outwards: the side of the object that faces this direction is seen instead (world axes, height ignored).
     """
     size = float(task.body.mesh.extents.max())
     target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))

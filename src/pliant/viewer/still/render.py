@@ -25,7 +25,7 @@ CREASE = np.cos(np.radians(38.0))
 class Camera:
     """Where the picture is taken from.
 
-    Args:
+    Attributes:
         eye: position [m].
         axes: rows: right, up, backwards.
         field_of_view: vertical angle [rad].
@@ -40,7 +40,7 @@ def look_at(eye: ArrayLike, target: ArrayLike, *, field_of_view_deg: float = 28.
     """A camera at ``eye`` that looks at ``target``, z upwards."""
     e, t = np.asarray(eye, dtype=np.float64), np.asarray(target, dtype=np.float64)
     back = (e - t) / np.linalg.norm(e - t)
-    # From straight above or below "up" says nothing: then y is up in the picture.
+    # From straight above or below "up" has no direction: then y is up in the picture.
     right = np.cross((0.0, 0.0, 1.0) if abs(back[2]) < 1.0 - 1e-9 else (0.0, 1.0, 0.0), back)
     right /= np.linalg.norm(right)
     return Camera(e, np.vstack([right, np.cross(back, right), back]), np.radians(field_of_view_deg))
