@@ -21,6 +21,7 @@ from pliant.objects import Mesh, make_shape
 from pliant.planner import make_hypotheses
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 from pliant.viewer import (
+    CLOSE_UP,
     ColourBy,
     Drawable,
     ObjectSurface,
@@ -33,7 +34,6 @@ from pliant.viewer import (
     run_figures,
     scale_colours,
 )
-from pliant.viewer.still.plan_pictures import CLOSE
 
 LARGEST = 150_000
 
@@ -53,7 +53,7 @@ def held(plan_file: str, path: Path) -> None:
     assert plan.best is not None
     surface = ObjectSurface(plan.task.body.mesh, plan.best)
     moment = surface.timeline.at(float(surface.timeline.times[0]))
-    options = replace(CLOSE, arm=False, hand_opacity=0.45)
+    options = replace(CLOSE_UP, arm=False, hand_opacity=0.45)
     picture = draw_moment(plan.task, surface, moment, options=options, width=640, height=420, distance=0.62)
     save_picture(add_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path, LARGEST)
 

@@ -16,8 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from pliant.files import load_plan
 from pliant.planner import Moment, Plan
-from pliant.viewer import ColourBy, ObjectSurface, draw_moment, scale_colours
-from pliant.viewer.still.plan_pictures import CLOSE, PATCHES
+from pliant.viewer import CLOSE_UP, CONTACT_PATCHES, ColourBy, ObjectSurface, draw_moment, scale_colours
 
 LARGEST = 500_000
 
@@ -29,7 +28,7 @@ def main(plan_file: str, folder: str = "docs/pictures") -> None:
     assert plan.best is not None, "a plan without a grasp has nothing to show"
     surface = ObjectSurface(plan.task.body.mesh, plan.best)
     held = surface.timeline.at(float(surface.timeline.times[0]))
-    for name, options, distance in (("ring_held.png", CLOSE, 0.72), ("ring_pressure.png", PATCHES, 0.5)):
+    for name, options, distance in (("ring_held.png", CLOSE_UP, 0.72), ("ring_pressure.png", CONTACT_PATCHES, 0.5)):
         picture = draw_moment(plan.task, surface, held, options=options, width=900, height=600, distance=distance)
         save_picture(add_legend(picture, surface, options.colour_by, held), out / name, LARGEST)
     _film(plan, surface, out / "ring_operation.webp")
@@ -46,7 +45,7 @@ def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:
         *np.linspace(timeline.touch_time, timeline.times[0], 6, endpoint=False),
         *np.linspace(timeline.times[0], timeline.duration, 16),
     ]
-    options = replace(CLOSE, hand_opacity=0.55, cones=False)
+    options = replace(CLOSE_UP, hand_opacity=0.55, cones=False)
     frames = []
     for time in times:
         moment = timeline.at(float(time))

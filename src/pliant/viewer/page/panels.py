@@ -16,7 +16,7 @@ from pliant.viewer.report.pad_pressures import pad_image
 from pliant.viewer.report.plan_text import contact_rows, moment_rows, summary, table
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, WEIGHT, css
 from pliant.viewer.scene.object_surface import ColourBy
-from pliant.viewer.still.png import png_source
+from pliant.viewer.still.render import png_source
 
 if TYPE_CHECKING:
     from pliant.viewer.page.tab import Tab

@@ -74,13 +74,8 @@ class TaskField(NamedTuple):
 
 def task_fields() -> tuple[TaskField, ...]:
     """All fields, folder by folder."""
-    material, limits, move, hands = (
-        ("object", "material"),
-        ("object", "limits"),
-        ("task", "move"),
-        shipped_names("hand"),
-    )
-    no_limit = "Limits (0: none)"
+    material, limits, move = ("object", "material"), ("object", "limits"), ("task", "move")
+    no_limit, hands = "Limits (0: none)", shipped_names("hand")
     return (
         TaskField("Robot", "Hand", HAND, hands[0], options=tuple(hands)),
         TaskField("Material", "Young [kPa]", (*material, "young"), 500.0, 1.0, 0.001, factor=1e-3),

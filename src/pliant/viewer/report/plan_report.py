@@ -24,8 +24,8 @@ from pliant.viewer.report.plan_text import (
 )
 from pliant.viewer.scene.film import film_html
 from pliant.viewer.scene.object_surface import ObjectSurface
-from pliant.viewer.still.plan_pictures import CLOSE, draw_moment, shots_of
-from pliant.viewer.still.png import png_source
+from pliant.viewer.still.plan_pictures import CLOSE_UP, draw_moment, shots_of
+from pliant.viewer.still.render import png_source
 
 MOST_ROWS = 2000
 HOW_TO_LOOK = "Drag to turn, scroll to come nearer"
@@ -87,7 +87,7 @@ def report_html(
     report_progress = progress if progress is not None else lambda _what, _share: None
     title = f"{plan.task.name}: {plan.task.assembly.name}"
     report_progress("filming", 0.1)
-    film = film_html(plan, replace(CLOSE, hand_opacity=0.45))
+    film = film_html(plan, replace(CLOSE_UP, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
     if plan.best is None:

@@ -152,9 +152,8 @@ def stages_of(plan: Plan) -> list[Stage]:
 
 def common_reasons(counts: Mapping[str, int], most: int) -> str:
     """The most common reasons of rejections with their counts."""
-    return ", ".join(
-        f"{reason} ({count})" for reason, count in sorted(counts.items(), key=lambda item: -item[1])[:most]
-    )
+    common = sorted(counts.items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{reason} ({count})" for reason, count in common)
 
 
 def _most_common(plan: Plan) -> list[str]:

@@ -18,7 +18,7 @@ from pliant.robot import HandDescription
 from pliant.tactile import PadSensor, TactileFrame, TactileProcessor
 from pliant.viewer.report.figures import Band, Line, line_figure
 from pliant.viewer.report.pad_pressures import readings_image
-from pliant.viewer.still.png import save_png
+from pliant.viewer.still.render import save_png
 
 
 def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 7) -> Mapping[str, str]:

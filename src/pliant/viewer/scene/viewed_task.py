@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 CACHED_SHAPES = 256
 """Coloured shapes that are kept; at most 24 belong to one grasp in one colouring."""
-
-
-class _ShapeKey(NamedTuple):
-    """What a coloured shape of the object depends on."""
-
-    rank: int | None
-    colour_by: ColourBy
-    exaggerate: float
-    number: int
 
 
 class ViewedTask:
@@ -52,7 +43,7 @@ class ViewedTask:
         self.folder = folder if folder is not None else Path()
         self._robot: dict[str, list[ColouredMesh]] | None = None
         self._surfaces: dict[int, ObjectSurface] = {}
-        self._shapes: OrderedDict[_ShapeKey, bytes] = OrderedDict()
+        self._shapes: OrderedDict[tuple[int | None, ColourBy, float, int], bytes] = OrderedDict()
         # Two locks: a tab that wants the object need not wait for another one's robot.
         self._robot_lock, self._lock = threading.Lock(), threading.RLock()
 
@@ -93,7 +84,7 @@ class ViewedTask:
 
     def shape(self, rank: int | None, options: ViewOptions, number: int) -> bytes:
         """The object at one of its shape times as a coloured surface, ready to be sent."""
-        key = _ShapeKey(rank, options.colour_by, options.exaggerate, number)
+        key = rank, options.colour_by, options.exaggerate, number
         times = self.shape_times(rank)
         with self._lock:
             if key not in self._shapes:

@@ -17,13 +17,12 @@ from pliant.viewer.scene.markers import cone_mesh, marker_sizes, markers_at
 from pliant.viewer.scene.object_surface import VESSEL_OPACITY, ColourBy, ObjectSurface
 from pliant.viewer.scene.robot_surfaces import hand_links, robot_drawables
 from pliant.viewer.scene.view_options import ViewOptions, default_viewpoint, floor_height
-from pliant.viewer.still.png import save_png
-from pliant.viewer.still.render import look_at, render
+from pliant.viewer.still.render import look_at, render, save_png
 
 WOOD = (0.60, 0.56, 0.50)
 """The page's table colour under the stills' stronger lamp."""
-CLOSE = ViewOptions(hand_opacity=0.28, arm=True)
-PATCHES = ViewOptions(colour_by=ColourBy.PRESSURE, hand_opacity=0.07, arm=False, forces=False, cones=False)
+CLOSE_UP = ViewOptions(hand_opacity=0.28, arm=True)
+CONTACT_PATCHES = ViewOptions(colour_by=ColourBy.PRESSURE, hand_opacity=0.07, arm=False, forces=False, cones=False)
 """Nothing in front of the contact patches."""
 
 
@@ -46,17 +45,17 @@ class Shot(NamedTuple):
 def shots_of(timeline: Timeline) -> list[Shot]:
     """At the start, held (by displacement and by pressure) and at the end."""
     held, end = timeline.at(timeline.grasp_time), timeline.at(timeline.duration)
-    solid = replace(CLOSE, hand_opacity=1.0)
+    solid = replace(CLOSE_UP, hand_opacity=1.0)
     return [
         Shot("start", "at the start", timeline.at(0.0), solid, 4.0),
-        Shot("held_displacement", "held, coloured by displacement", held, CLOSE, 0.8),
-        Shot("held_pressure", "held, coloured by contact pressure", held, PATCHES, 0.55),
+        Shot("held_displacement", "held, coloured by displacement", held, CLOSE_UP, 0.8),
+        Shot("held_pressure", "held, coloured by contact pressure", held, CONTACT_PATCHES, 0.55),
         Shot("end", "at the end of the operation", end, replace(solid, cones=False), 1.15),
     ]
 
 
 def moment_drawables(
-    task: Task, surface: ObjectSurface, moment: Moment, options: ViewOptions = CLOSE
+    task: Task, surface: ObjectSurface, moment: Moment, options: ViewOptions = CLOSE_UP
 ) -> list[Drawable]:
     """Everything at one moment of a grasp."""
     robot = task.assembly.robot.at(task.assembly.robot.T_world_base)
@@ -108,7 +107,7 @@ def draw_moment(
     surface: ObjectSurface,
     moment: Moment,
     *,
-    options: ViewOptions = CLOSE,
+    options: ViewOptions = CLOSE_UP,
     width: int = 960,
     height: int = 640,
     distance: float = 1.0,
