@@ -29,7 +29,7 @@ def summary(plan: Plan) -> list[str]:
         f"the largest contact force of the whole operation is {best.largest_force:.2f} N"
         + _of_limit(best.largest_force, task.body.limits.force, "N")
         + f", the largest pressure {1e-3 * best.largest_pressure:.1f} kPa"
-        + _of_limit(1e-3 * best.largest_pressure, _kilo(task.body.limits.pressure), "kPa")
+        + _of_limit(best.largest_pressure, task.body.limits.pressure, "kPa", 1e-3)
         + ".",
         f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
         f"{length_text(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
@@ -160,14 +160,8 @@ def _most_common(plan: Plan) -> list[str]:
     return [f"Most often: {common_reasons(plan.counts, 4)}."] if plan.counts else []
 
 
-def _kilo(value: float | None) -> float | None:
-    return None if value is None else 1e-3 * value
-
-
-def _of_limit(value: float, limit: float | None, unit: str) -> str:
-    if limit is None:
-        return ""
-    return f" ({100 * value / limit:.0f} % of the permitted {limit:.3g} {unit})"
+def _of_limit(value: float, limit: float | None, unit: str, factor: float = 1.0) -> str:
+    return f" ({100 * value / limit:.0f} % of the permitted {factor * limit:.3g} {unit})" if limit is not None else ""
 
 
 def _deepest(grasp: PlannedGrasp) -> float:

@@ -90,7 +90,7 @@ def _picture(
 
     focal = 0.5 * h / np.tan(0.5 * camera.field_of_view)
     local = (scene.corners - camera.eye) @ camera.axes.T
-    depth_buffer, owner, weights = rasterise(_perspective(local, focal, w, h), -local[..., 2], w, h)
+    depth_buffer, owner, weights = rasterise(_perspective(local, focal, w, h), -local[..., 2], w, h, False)
     image = _background(w, h)
     rays = _rays(camera, focal, w, h)
     hit = owner >= 0
@@ -189,10 +189,8 @@ class _Lamp:
         self.scale = (self.SIZE - 4) / np.ptp(flat[:, :2], axis=0).max()
         self.top = flat[:, 2].max()
         self.bias = 1.5 / self.scale
-        depth, _, _ = rasterise(
-            (local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0, self.SIZE, self.SIZE, True
-        )
-        self.depth = depth
+        pixels, depths = (local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0
+        self.depth = rasterise(pixels, depths, self.SIZE, self.SIZE, True).depth
 
     def light(self, points: Floats, normals: Floats | None = None) -> Floats:
         """Share of the lamp's light that reaches each point, softened over 5 x 5 texels."""
