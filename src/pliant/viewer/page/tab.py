@@ -86,7 +86,7 @@ class Tab:
                     self.plan_scene.clear()
                 self.viewed = viewed
                 self.plan_scene = PlanScene(self.client.scene, viewed, self.options)
-                self.aim(everyone=again)
+                self.aim(always=again)
                 self._show_rank(self.plan_scene, viewed.first)
             self.client.flush()
             with self.client.atomic():
@@ -96,17 +96,17 @@ class Tab:
                 self.panels.show_task()
         self._send_shapes()
 
-    def aim(self, *, everyone: bool = False) -> None:
+    def aim(self, *, always: bool = False) -> None:
         """Point the camera. In a narrow window the panel covers the lower half: the object moves into the upper.
 
         Args:
-            everyone: a wide window too; a new one already has the camera that the page opens with.
+            always: in a wide window too; a new one already has the camera that the page opens with.
         """
         camera = getattr(self.client, "camera", None)
         if camera is None or self.task is None:
             return
         narrow = camera.image_width < NARROW and camera.image_height > 1.3 * camera.image_width
-        if not (narrow or everyone):
+        if not (narrow or always):
             return
         eye, target = default_viewpoint(self.task)
         if narrow:

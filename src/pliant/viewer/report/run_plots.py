@@ -30,11 +30,10 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
     """
     t = log["time"] - (log["time"][0] if len(log) else 0.0)
     contacts = range(len(log.contacts))
-    q, torques = log["q_measured"], np.abs(log["torque_planned"])
+    q = log["q_measured"]
     moved = np.nan_to_num(np.fmax.reduce(q, axis=0) - np.fmin.reduce(q, axis=0)) if len(log) else np.zeros(0)
-    bearing = np.nan_to_num(torques).max(axis=0, initial=0.0)
-    rating = bearing / max(float(bearing.max(initial=0.0)), 1e-9)
-    most_moved, most_loaded = (np.argsort(-share)[:largest_joints].tolist() for share in (moved, rating))
+    loads = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
+    most_moved, most_loaded = (np.argsort(-values)[:largest_joints].tolist() for values in (moved, loads))
     distance = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
     forces = _compared(log, t, "force", log.contacts, contacts, filtered=True)
     points = [Line(log.contacts[i], t, distance[:, i], colour=i) for i in contacts]
