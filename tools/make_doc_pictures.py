@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from make_pictures import _legend
+from make_pictures import add_legend, save_picture
 from PIL import Image
 
 from pliant.contact import PadSurface, PreparedObject, SphereSurface, deformed_vertices, press
@@ -21,6 +21,7 @@ from pliant.objects import Mesh, make_shape
 from pliant.planner import make_hypotheses
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 from pliant.viewer import (
+    CLOSE_UP,
     ColourBy,
     Drawable,
     ObjectSurface,
@@ -33,7 +34,6 @@ from pliant.viewer import (
     run_figures,
     scale_colours,
 )
-from pliant.viewer.still.plan_pictures import CLOSE
 
 LARGEST = 150_000
 
@@ -53,13 +53,13 @@ def held(plan_file: str, path: Path) -> None:
     assert plan.best is not None
     surface = ObjectSurface(plan.task.body.mesh, plan.best)
     moment = surface.timeline.at(float(surface.timeline.times[0]))
-    look = replace(CLOSE, arm=False, hand_opacity=0.45)
-    picture = draw_moment(plan.task, surface, moment, look=look, width=640, height=420, distance=0.62)
-    _save(_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path)
+    options = replace(CLOSE_UP, arm=False, hand_opacity=0.45)
+    picture = draw_moment(plan.task, surface, moment, options=options, width=640, height=420, distance=0.62)
+    save_picture(add_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path, LARGEST)
 
 
 def hypotheses(path: Path) -> None:
-    """Where the palm would stand and look, for 150 hypotheses of a gripper around a ring; two of them as open hands."""
+    """The palm's position and approach of 150 hypotheses of a gripper around a ring; two of them as open hands."""
     assembly = load_assembly(None, "parallel_gripper")
     ring = make_shape("torus", major=0.035, minor=0.015)
     made = make_hypotheses(ring, assembly, limit=150, seed=3)
@@ -72,32 +72,32 @@ def hypotheses(path: Path) -> None:
         T = hypothesis.T_object_palm * robot.pose(PALM_FRAME, q).inverse()
         items += [replace(item, mesh=item.mesh.transformed(T), opacity=0.3) for item in robot_drawables(robot, q)]
     picture = render(items, look_at((0.42, -0.5, 0.34), (0.0, 0.0, 0.0)), width=640, height=420)
-    _save(Image.fromarray(picture), path)
+    save_picture(Image.fromarray(picture), path, LARGEST)
 
 
 def bending(path: Path) -> None:
     """A thin ring pressed across its diameter, drawn six times deeper: it bends as a whole."""
     ring = make_shape("torus", major=0.035, minor=0.008)
-    thing = PreparedObject.of(ring, young=5e5, poisson=0.45)
+    prepared = PreparedObject.of(ring, young=5e5, poisson=0.45)
     pad = PadSurface("ball", SphereSurface(0.01))
     where = [((0.043, 0, 0), (1, 0, 0)), ((-0.043, 0, 0), (-1, 0, 0))]
-    state = press(thing, [pad, pad], where, 0.0015).state
-    moved = deformed_vertices(thing, state) - thing.mesh.vertices
+    state = press(prepared, [pad, pad], where, 0.0015).state
+    moved = deformed_vertices(prepared, state) - prepared.mesh.vertices
     size = np.linalg.norm(moved, axis=1)
-    bent = Mesh(thing.mesh.vertices + 6.0 * moved, thing.mesh.faces)
+    bent = Mesh(prepared.mesh.vertices + 6.0 * moved, prepared.mesh.faces)
     items = [
-        Drawable(thing.mesh, (0.6, 0.6, 0.62), opacity=0.18),
+        Drawable(prepared.mesh, (0.6, 0.6, 0.62), opacity=0.18),
         Drawable(bent, scale_colours(size / size.max()), gloss=0.1),
     ]
     for (x, _, _), _ in where:
         direction = np.array([-np.sign(x) * 0.03, 0.0, 0.0])
         items.append(arrow(np.array([x, 0, 0]) - 1.35 * direction, direction, radius=0.0016, colour=(0.8, 0.15, 0.12)))
     picture = render(items, look_at((0.0, -0.14, 0.3), (0.0, 0.0, 0.0)), width=640, height=420)
-    _save(Image.fromarray(picture), path)
+    save_picture(Image.fromarray(picture), path, LARGEST)
 
 
 def reach(path: Path) -> None:
-    """Arm and three fingers as one mechanism: the tips go round half a circle; four moments of the servo's way."""
+    """Arm and three fingers as one mechanism: the tips go round half a circle; four moments of the servo's path."""
     assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
     assert assembly.hand is not None
     robot, q, dt = assembly.robot, assembly.q_home, 0.005
@@ -116,13 +116,7 @@ def reach(path: Path) -> None:
         q = q + servo.step(q, i * dt) * dt
     items += [ball(place, radius=0.006, colour=(0.8, 0.15, 0.12)) for place in trail]
     picture = render(items, look_at((3.2, -2.4, 2.1), (0.45, 0.05, 0.8)), width=640, height=420)
-    _save(Image.fromarray(picture), path)
-
-
-def _save(image: Image.Image, path: Path) -> None:
-    image.save(path, optimize=True)
-    assert path.stat().st_size < LARGEST, (path, path.stat().st_size)
-    print(path, path.stat().st_size)
+    save_picture(Image.fromarray(picture), path, LARGEST)
 
 
 if __name__ == "__main__":

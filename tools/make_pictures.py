@@ -16,8 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from pliant.files import load_plan
 from pliant.planner import Moment, Plan
-from pliant.viewer import ColourBy, ObjectSurface, draw_moment, scale_colours
-from pliant.viewer.still.plan_pictures import CLOSE, PATCHES
+from pliant.viewer import CLOSE_UP, CONTACT_PATCHES, ColourBy, ObjectSurface, draw_moment, scale_colours
 
 LARGEST = 500_000
 
@@ -29,19 +28,9 @@ def main(plan_file: str, folder: str = "docs/pictures") -> None:
     assert plan.best is not None, "a plan without a grasp has nothing to show"
     surface = ObjectSurface(plan.task.body.mesh, plan.best)
     held = surface.timeline.at(float(surface.timeline.times[0]))
-    for name, look, distance in (("ring_held.png", CLOSE, 0.72), ("ring_pressure.png", PATCHES, 0.5)):
-        by = look.colour_by
-        picture = draw_moment(
-            plan.task,
-            surface,
-            held,
-            look=look,
-            width=900,
-            height=600,
-            distance=distance,
-            face_contact=by is ColourBy.PRESSURE,
-        )
-        _save(_legend(picture, surface, by, held), out / name)
+    for name, options, distance in (("ring_held.png", CLOSE_UP, 0.72), ("ring_pressure.png", CONTACT_PATCHES, 0.5)):
+        picture = draw_moment(plan.task, surface, held, options=options, width=900, height=600, distance=distance)
+        save_picture(add_legend(picture, surface, options.colour_by, held), out / name, LARGEST)
     _film(plan, surface, out / "ring_operation.webp")
 
 
@@ -56,12 +45,12 @@ def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:
         *np.linspace(timeline.touch_time, timeline.times[0], 6, endpoint=False),
         *np.linspace(timeline.times[0], timeline.duration, 16),
     ]
-    look = replace(CLOSE, hand_opacity=0.55, cones=False)
+    options = replace(CLOSE_UP, hand_opacity=0.55, cones=False)
     frames = []
     for time in times:
         moment = timeline.at(float(time))
-        picture = draw_moment(plan.task, surface, moment, look=look, width=440, height=330, distance=1.15)
-        frames.append(_legend(picture, surface, ColourBy.DISPLACEMENT, moment))
+        picture = draw_moment(plan.task, surface, moment, options=options, width=440, height=330, distance=1.15)
+        frames.append(add_legend(picture, surface, ColourBy.DISPLACEMENT, moment))
     frames += [frames[-1]] * 6
     for quality in (80, 65, 50, 35):
         frames[0].save(path, save_all=True, append_images=frames[1:], duration=130, loop=0, quality=quality, method=6)
@@ -70,7 +59,7 @@ def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:
     print(path, path.stat().st_size)
 
 
-def _legend(picture: NDArray[np.uint8], surface: ObjectSurface, by: ColourBy, moment: Moment) -> Image.Image:
+def add_legend(picture: NDArray[np.uint8], surface: ObjectSurface, by: ColourBy, moment: Moment) -> Image.Image:
     """The colour bar and the moment's numbers in a corner."""
     image = Image.fromarray(picture)
     draw = ImageDraw.Draw(image)
@@ -80,19 +69,18 @@ def _legend(picture: NDArray[np.uint8], surface: ObjectSurface, by: ColourBy, mo
     left, top = 14, image.height - height - (24 if small else 32)
     bar = (255 * scale_colours(np.tile(np.linspace(0.0, 1.0, width), (height, 1)))).astype(np.uint8)
     image.paste(Image.fromarray(bar), (left, top))
-    name = "pressure" if by is ColourBy.PRESSURE else "displacement"
     dark = (40, 44, 52)
-    draw.text((left, top - font.size - 6), f"{name} [{by.unit}]", fill=dark, font=font)
+    draw.text((left, top - font.size - 6), f"{by.quantity} [{by.unit}]", fill=dark, font=font)
     draw.text((left, top + height + 3), "0", fill=dark, font=font)
     draw.text((left + width, top + height + 3), f"{surface.top(by):.2g}", fill=dark, font=font, anchor="ra")
-    words = f"{moment.phase.value}: {moment.largest_force:.2f} N"
-    draw.text((14, 10), words, fill=dark, font=font)
+    draw.text((14, 10), f"{moment.phase.value}: {moment.largest_force:.2f} N", fill=dark, font=font)
     return image
 
 
-def _save(image: Image.Image, path: Path) -> None:
+def save_picture(image: Image.Image, path: Path, largest: int) -> None:
+    """Write a picture and check that its file is not larger than it may be [bytes]."""
     image.save(path, optimize=True)
-    assert path.stat().st_size < LARGEST, path
+    assert path.stat().st_size < largest, (path, path.stat().st_size)
     print(path, path.stat().st_size)
 
 

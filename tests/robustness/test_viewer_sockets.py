@@ -167,4 +167,4 @@ def test_a_hundred_visitors_who_leave_at_once_leave_nothing(viewer: Viewer) -> N
         with socket.create_connection(place(viewer), timeout=5) as line:
             line.sendall(upgrade(viewer)[:100])
     alive(viewer)
-    assert len(viewer.sessions) <= 20
+    assert len(viewer.tabs) <= 20

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pliant.viewer.page.view_options import FIELD_OF_VIEW
+from pliant.viewer.scene.view_options import FIELD_OF_VIEW, Viewpoint
 
 Picture = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Eye:
         raise AssertionError("the picture never came to rest")
 
     def picture_unlike(self, before: Picture, least: int, *, box: tuple[int, int, int, int]) -> Picture:
-        """The page once more than so many pixels of a box differ from an earlier picture; words come first."""
+        """The page once more than so many pixels of a box differ from an earlier picture; texts come first."""
         for _ in range(20):
             now = self.picture()
             if differing(before, now, box=box) > least:
@@ -61,10 +61,10 @@ class Eye:
         """Until a number of the page contains a text."""
         self.page.locator(f'[data-pliant="{key}"]', has_text=text).first.wait_for()
 
-    def place(self, camera: tuple[Any, Any], point: Any) -> tuple[int, int]:
+    def place(self, camera: Viewpoint, point: Any) -> tuple[int, int]:
         """Column and row of a point of the world [m]; the canvas fills what the docked panel leaves of the window."""
         box = self.page.locator("canvas").first.bounding_box()
-        eye, target = (np.asarray(v, dtype=np.float64) for v in camera)
+        eye, target = camera
         back = (eye - target) / np.linalg.norm(eye - target)
         right = np.cross((0.0, 0.0, 1.0), back)
         right /= np.linalg.norm(right)

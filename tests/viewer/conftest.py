@@ -25,7 +25,7 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def plan() -> Plan:
-    """The ring held in two ways, with true deformation."""
+    """The ring with two grasps, with true deformation."""
     return ring_plan()
 
 
@@ -33,7 +33,7 @@ def plan() -> Plan:
 def browser() -> Iterator[Any]:
     """A headless Chromium; tests that need it skip, loudly, where there is none.
 
-    No longer than a module: the driver's event loop would be in the way of other tests of the same process.
+    No longer than a module: the driver's event loop would disturb other tests of the same process.
     """
     named = os.environ.get("PLIANT_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -1,4 +1,4 @@
-"""The hand page's fields without a browser: whatever a description may hold can be opened, and is not spoilt."""
+"""The hand page's fields without a browser: every valid description can be shown, and stays as it is."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_a_joint_at_its_limit_and_a_pad_for_almost_nothing_can_be_shown(four_fin
     with page_of(four_fingers, change) as page:
         page._show(closed=1.0)
         before = page.description
-        assert page._fields[0][1].value == 0.05
+        assert page._finger_inputs[0].max_force.value == 0.05
         page._store()
         assert page.description == before  # what was not touched is as it was, to the last digit
-        field = next(handle for handle, _ in page._inputs if handle.label == "index_joint_3 closed")
+        field = next(handle for handle, _ in page._joint_inputs if handle.label == "index_joint_3 closed")
         assert field.value == 92.705
         for typed in (90.0, 92.705):
             field.value = typed
@@ -58,38 +58,38 @@ def test_a_joint_at_its_limit_and_a_pad_for_almost_nothing_can_be_shown(four_fin
 
 
 def test_a_name_that_is_another_fingers_while_it_is_typed_spoils_no_preshape(four_fingers: Hand) -> None:
-    """The page tells of every key: on its way to 'middle_one' the first finger is called 'middle' for a moment."""
+    """The page reports every key: while 'middle_one' is typed the first finger is called 'middle' for a moment."""
 
     def change(fields: dict[str, Any]) -> None:
         fields["preshapes"][0]["fingers"] = ["index", "middle", "thumb"]
 
     with page_of(four_fingers, change) as page:
         for typed in ("mid", "middle", "middle_one"):
-            page._fields[0][0].value = typed
+            page._finger_inputs[0].name.value = typed
         assert page.description.fingers[0].name == "middle_one"
         assert page.description.preshapes[0].fingers == ("middle_one", "middle", "thumb")
-        page._fields[0][0].value = "middle"
+        page._finger_inputs[0].name.value = "middle"
         assert "the name 'middle' is used 2 times" in page._message.content.replace("&#x27;", "'")
-        page._fields[1][0].value = "middle_one"  # two fingers change names
+        page._finger_inputs[1].name.value = "middle_one"  # two fingers change names
         assert page.description.preshapes[0].fingers == ("middle", "middle_one", "thumb")
         page._store()
         assert "saved" in page._message.content
 
 
-def test_a_joint_that_is_told_after_the_preshape_was_changed_goes_where_it_was_typed(four_fingers: Hand) -> None:
+def test_a_joint_that_is_reported_after_the_preshape_was_changed_goes_where_it_was_typed(four_fingers: Hand) -> None:
     with page_of(four_fingers, lambda fields: None) as page:
         first, second = page.description.preshapes[:2]
-        (handle, apply), name = page._inputs[1], list(first.open)[1]
+        (handle, apply), name = page._joint_inputs[1], list(first.open)[1]
         assert handle.label == f"{name} open"
         handle._impl.value = 20.0
         page._show(preshape=second.name)
-        page._change_joint(apply, None)
+        page._change(apply)
         assert page.description.preshapes[0].open[name] == pytest.approx(0.349066, abs=1e-6)
         assert page.description.preshapes[1] == second
 
 
-def test_sliding_joints_are_told_in_millimetres_and_say_so() -> None:
+def test_sliding_joints_are_shown_in_millimetres_with_the_unit() -> None:
     with page_of(load_hand("parallel_gripper"), lambda fields: None) as page:
-        (handle, _), *_ = page._inputs
+        (handle, _), *_ = page._joint_inputs
         assert handle.label.endswith("open [mm]")
         assert handle.value == pytest.approx(1e3 * next(iter(page.description.preshapes[0].open.values())))

@@ -15,7 +15,7 @@ from pliant.robot.catalogue import SHIPPED
 from pliant.robot.proposal.propose import propose_hand
 from pliant.robot.proposal.write import save_corrected, write_proposal
 from pliant.viewer.page.hand_page import HandPage
-from pliant.viewer.still.hand_picture import FINGER_COLOURS
+from pliant.viewer.scene.hand_marks import FINGER_COLOURS
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = 1000, 700
@@ -29,8 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandPage]:
     def save(corrected: Any) -> tuple[Hand, Path]:
         return save_corrected(corrected, path, before=proposal.description, guesses=proposal.guesses), path
 
-    notes = [(guess.about, guess.what, guess.confidence) for guess in proposal.guesses]
-    with HandPage(load_hand(path), save, notes=notes, port=0) as page:
+    with HandPage(load_hand(path), save, guesses=proposal.guesses, port=0) as page:
         page.path = path
         yield page
 
@@ -59,32 +58,33 @@ def rename(eye: Eye, old: str, new: str, *, at: int = 0) -> None:
     eye.page.locator(f'input[value="{new}"]').nth(at).wait_for()
 
 
-def arrived(eye: Eye, told: Callable[[], bool]) -> None:
-    """The page tells the server of a field up to 50 ms after it changed, later where the machine is busy."""
+def arrived(eye: Eye, reported: Callable[[], bool]) -> None:
+    """The page reports a field up to 50 ms after it changed, later where the machine is busy."""
     for _ in range(200):
-        if told():
+        if reported():
             return
         eye.page.wait_for_timeout(50)
-    raise AssertionError("the page never told the server")
+    raise AssertionError("the page never reported to the server")
 
 
 def test_a_correction_that_comes_after_the_click_on_save_is_saved_too(page: HandPage) -> None:
-    """Each change is told in a thread of its own: one that has not run yet is read from its field."""
+    """Each change is reported in a thread of its own: one that has not run yet is read from its field."""
     name = page.description.fingers[1].name
-    page._fields[1][0]._impl.value = "late"  # as viser has it when the page's message came, before our code is called
+    # As viser has it when the page's message came, before our code is called.
+    page._finger_inputs[1].name._impl.value = "late"
     page._store()
     assert load_hand(page.path).description.fingers[1].name == "late"
-    page._fields[1][0]._impl.value = name
+    page._finger_inputs[1].name._impl.value = name
     page._store()
     assert load_hand(page.path).description.fingers[1].name == name
 
 
 def test_a_correction_that_is_taken_back_is_gone(page: HandPage) -> None:
-    """The field says then what it said at first; the palm must say it too."""
-    looks, before = page._palm_fields[1], page.description.palm
+    """The field has its first value again; the palm must have it too."""
+    approach, before = page._palm_inputs.approach, page.description.palm
     for value in ((0.0, 0.6, 0.8), before.approach):
-        looks._impl.value = value
-        page._change_palm()
+        approach._impl.value = value
+        page._change(page._apply_palm)
         assert page.description.palm.approach == value
     assert page.description.palm == before
 
@@ -99,7 +99,7 @@ def test_pads_have_their_fingers_colours_and_the_slider_closes_the_hand(eye: Eye
             break
         eye.page.wait_for_timeout(500)
     hue = seen / np.linalg.norm(seen, axis=1, keepdims=True)
-    for _, colour in FINGER_COLOURS[:2]:  # two of three fingers show their pads to the camera
+    for colour in (named.rgb for named in FINGER_COLOURS[:2]):  # two of three fingers show their pads to the camera
         wanted = np.array(colour) / np.linalg.norm(colour)
         assert np.sum(hue @ wanted > 0.97) > 100, colour
     slider = eye.page.get_by_role("slider").first
@@ -127,7 +127,7 @@ def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, pag
     value.fill("9")
     value.press("Enter")
     eye.wait("hand_message", "not saved yet")
-    arrived(eye, lambda: page._fields[2][0].value == "opposite" and page._inputs[0][0].value == 9.0)
+    arrived(eye, lambda: page._finger_inputs[2].name.value == "opposite" and page._joint_inputs[0].handle.value == 9.0)
     eye.page.get_by_role("button", name="Save", exact=True).click()
     eye.wait("hand_message", "saved to")
     hand = load_hand(path)
@@ -141,16 +141,16 @@ def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, pag
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
 
-def test_what_cannot_be_is_said_and_the_file_stays(eye: Eye, page: HandPage) -> None:
+def test_a_wrong_value_is_explained_and_the_file_stays(eye: Eye, page: HandPage) -> None:
     before = page.path.read_text()
     taken = page.description.fingers[1].name
     rename(eye, page.description.fingers[0].name, taken, at=0)
-    arrived(eye, lambda: page._fields[0][0].value == taken)
+    arrived(eye, lambda: page._finger_inputs[0].name.value == taken)
     eye.page.get_by_role("button", name="Save", exact=True).click()
     eye.wait("hand_message", f"the name '{taken}' is used 2 times")
     assert page.path.read_text() == before
     rename(eye, taken, "first", at=0)
-    arrived(eye, lambda: page._fields[0][0].value == "first")
+    arrived(eye, lambda: page._finger_inputs[0].name.value == "first")
     eye.page.get_by_role("button", name="Save", exact=True).click()
     eye.wait("hand_message", "saved to")
     assert load_hand(page.path).description.fingers[0].name == "first"

@@ -1,4 +1,4 @@
-"""What tactile arrays measured in a run, on the plan's clock, beside what the plan says."""
+"""What tactile arrays measured in a run, on the plan's clock, beside what is planned."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pliant.files import save_run
 from pliant.planner import Plan, Timeline
 from pliant.robot import cell_layout
 from pliant.tactile import PadResponse, PadSensor, TactileFrame
-from pliant.viewer import Measured, Session, Viewer, measured_run
-from pliant.viewer.report.html import _made, _pads
-from pliant.viewer.report.pad_pressures import felt_image, felt_pressures
-from pliant.viewer.scene.shown import Opened
+from pliant.viewer import RunMeasurements, Tab, Viewer, measured_run
+from pliant.viewer.report.pad_pressures import pad_image, planned_pressures
+from pliant.viewer.report.plan_report import _made, _pads
+from pliant.viewer.scene.viewed_task import ViewedTask
 
 ARRAY = "thumb_distal"
 START = 10.0
@@ -25,8 +25,8 @@ START = 10.0
 
 
 @pytest.fixture(scope="module")
-def measured(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """A run whose thumb feels k tenths of a newton on cell (3, 2) in frame k; it waits for a second at 6 s."""
+def measured(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> RunMeasurements:
+    """A run whose thumb measures k tenths of a newton on cell (3, 2) in frame k; it waits for a second at 6 s."""
     assert plan.task.assembly.hand is not None
     area = cell_layout(next(a for a in plan.task.assembly.hand.tactile if a.name == ARRAY)).area
     joints = plan.task.assembly.robot.joint_names
@@ -46,13 +46,13 @@ def counts(newtons: float, area: float) -> np.ndarray:
     return PadSensor().counts(forces, cell_area=area)
 
 
-def test_frames_come_back_as_pressures_at_the_times_of_the_plan(plan: Plan, measured: Measured) -> None:
+def test_frames_come_back_as_pressures_at_the_times_of_the_plan(plan: Plan, measured: RunMeasurements) -> None:
     """Counts have 12 bits, so a force comes back to within half a count's worth, here below 2 %."""
     pad = measured.pads[ARRAY]
     assert pad.pressures(2.9) is None
-    assert measured.felt(2.9) == {}
+    assert measured.pressures(2.9) == {}
     for time, frame in ((3.0, 0), (4.5, 1), (5.0, 2), (6.0, 4), (6.9, 4), (7.0, 5), (99.0, 8)):
-        pressures = measured.felt(time)[ARRAY]
+        pressures = measured.pressures(time)[ARRAY]
         assert pressures[3, 2] * pad.cell_area == pytest.approx(0.1 * frame, rel=0.02)
         assert np.count_nonzero(pressures) == (1 if frame else 0)
 
@@ -66,52 +66,52 @@ def test_counts_mean_what_the_sensor_of_the_run_says_also_from_a_file(plan: Plan
     frame = np.zeros((13, 6), dtype=np.int64)
     frame[3, 2] = 250
     recorder.frame(TactileFrame(ARRAY, 0.0, frame))
-    told = save_run(recorder.log({"pad_sensor": asdict(straight)}), tmp_path / "told.run")
-    assert measured_run(told, plan).felt(0.0)[ARRAY][3, 2] == pytest.approx(250 * 100.0, rel=1e-12)
-    untold = save_run(recorder.log(), tmp_path / "untold.run")
+    with_sensor = save_run(recorder.log({"pad_sensor": asdict(straight)}), tmp_path / "with_sensor.run")
+    assert measured_run(with_sensor, plan).pressures(0.0)[ARRAY][3, 2] == pytest.approx(250 * 100.0, rel=1e-12)
+    without_sensor = save_run(recorder.log(), tmp_path / "without_sensor.run")
     standard = float(PadSensor().response.pressures_of(250))
-    assert measured_run(untold, plan).felt(0.0)[ARRAY][3, 2] == pytest.approx(standard, rel=1e-12)
+    assert measured_run(without_sensor, plan).pressures(0.0)[ARRAY][3, 2] == pytest.approx(standard, rel=1e-12)
     for broken in ({"response": 3}, {**asdict(straight), "warmth": 2.0}, "cold", {**asdict(straight), "noise": None}):
         path = save_run(recorder.log({"pad_sensor": broken}), tmp_path / "broken.run")
         with pytest.raises(InputError):
             measured_run(path, plan)
 
 
-def test_measured_pads_lie_below_the_planned_ones_in_the_same_colours(plan: Plan, measured: Measured) -> None:
+def test_measured_pads_lie_below_the_planned_ones_in_the_same_colours(plan: Plan, measured: RunMeasurements) -> None:
     timeline = Timeline(plan.grasps[0])
     moment = timeline.at(float(timeline.times[0]))
-    alone = np.asarray(felt_image(plan.task, moment, largest=1e5))
-    both = np.asarray(felt_image(plan.task, moment, measured, largest=1e5))
-    assert ARRAY in felt_pressures(plan.task, moment)
+    alone = np.asarray(pad_image(plan.task, moment, largest=1e5))
+    both = np.asarray(pad_image(plan.task, moment, measured, largest=1e5))
+    assert ARRAY in planned_pressures(plan.task, moment)
     assert both.shape == (2 * alone.shape[0], *alone.shape[1:])
     np.testing.assert_array_equal(both[: len(alone)], alone)
     assert not np.array_equal(both[len(alone) :], alone)
     # A run that measured exactly what was planned gives the same blocks twice; only the title differs.
-    planned = felt_pressures(plan.task, moment)
+    planned = planned_pressures(plan.task, moment)
 
-    class Perfect(Measured):
-        def felt(self, time: float) -> dict[str, np.ndarray]:
+    class Perfect(RunMeasurements):
+        def pressures(self, time: float) -> dict[str, np.ndarray]:
             return planned
 
-    same = np.asarray(felt_image(plan.task, moment, Perfect(measured.times, pads=measured.pads), largest=1e5))
+    same = np.asarray(pad_image(plan.task, moment, Perfect(measured.times, pads=measured.pads), largest=1e5))
     np.testing.assert_array_equal(same[26 : len(alone)], same[len(alone) + 26 :])
 
 
-def test_page_and_report_show_measured_pads_along_the_timeline(plan: Plan, measured: Measured) -> None:
+def test_page_and_report_show_measured_pads_along_the_timeline(plan: Plan, measured: RunMeasurements) -> None:
     with Viewer(port=0) as viewer:
-        session = Session(viewer, viewer.server)
-        session.open(Opened(plan.task, plan))
-        planned = session.panels.pads.content
-        session.open(Opened(plan.task, plan, measured))
-        first = session.panels.pads.content
-        session.show_time(7.0)
-        later = session.panels.pads.content
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(plan.task, plan))
+        planned = tab.panels.pads.content
+        tab.open(ViewedTask(plan.task, plan, measured))
+        first = tab.panels.pads.content
+        tab.show_time(7.0)
+        later = tab.panels.pads.content
     assert all("data:image/png;base64," in content for content in (planned, first, later))
     assert len({planned, first, later}) == 3
     text = _pads(plan.task, Timeline(plan.grasps[0]), measured)
-    assert "and what they felt" in text
+    assert "Planned and measured pressures" in text
     assert text.count("<img") == 3
-    assert "and what they felt" not in _pads(plan.task, Timeline(plan.grasps[0]), None)
+    assert "measured pressures" not in _pads(plan.task, Timeline(plan.grasps[0]), None)
 
 
 def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan, tmp_path: Path) -> None:
@@ -128,12 +128,12 @@ def test_a_run_is_shown_with_the_grasp_that_was_run_and_with_no_other(plan: Plan
     recorder.append({"time": 0.0, "plan_time": 0.0, "phase": 0, "q_planned": plan.grasps[0].trajectory.at(0.0)})
     assert measured_run(save_run(recorder.log(), tmp_path / "short.run"), plan).rank is None  # it may be of any
     with Viewer(port=0) as viewer:
-        session = Session(viewer, viewer.server)
-        session.open(Opened(plan.task, plan, found[1]))
-        assert session.rank == 1
-        assert "Hand joints (dotted: measured)" in session.panels.plots.content
-        session.show_rank(0)
-        assert "Hand joints (dotted: measured)" not in session.panels.plots.content
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(plan.task, plan, found[1]))
+        assert tab.rank == 1
+        assert "Hand joints (dotted: measured)" in tab.panels.plots.content
+        tab.show_rank(0)
+        assert "Hand joints (dotted: measured)" not in tab.panels.plots.content
     assert "rank 2 was run" in _made(plan, found[1])
     assert "was run" not in _made(plan, found[0])
 

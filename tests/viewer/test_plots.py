@@ -10,6 +10,7 @@ import pytest
 
 from pliant.control import RunRecorder
 from pliant.viewer import Line, line_figure, run_figures
+from pliant.viewer.report.figures import Band
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -62,7 +63,7 @@ def test_only_labelled_lines_are_in_the_legend_and_companions_share_the_colour()
 
 @pytest.mark.parametrize("values", [[], [np.nan, np.nan], [3.0, 3.0], [1e-300, 0.0]])
 def test_nothing_to_draw_is_no_error(values: list[float]) -> None:
-    svg = figure(Line("x", np.arange(len(values)), values), bands=[("a", 0, 1)], limit=("most", 2.0))
+    svg = figure(Line("x", np.arange(len(values)), values), bands=[Band("a", 0, 1)], limit=2.0)
     ElementTree.fromstring(svg)
     assert "nan" not in svg
 

@@ -29,7 +29,7 @@ def test_a_ball_fills_the_disc_that_perspective_says() -> None:
     np.testing.assert_allclose([rows.mean(), columns.mean()], [99.5, 149.5], atol=0.5)
 
 
-def test_the_nearer_thing_hides_the_farther() -> None:
+def test_the_nearer_surface_hides_the_farther() -> None:
     near = Drawable(make_shape("box", size=(0.1, 0.01, 0.1), edge=0.1).moved((0, -0.1, 0)), RED)
     far = Drawable(make_shape("sphere", radius=0.03, edge=0.01), (0.0, 0.0, 1.0))
     camera = look_at((0.0, -0.6, 0.0), (0.0, 0.0, 0.0))
@@ -39,17 +39,17 @@ def test_the_nearer_thing_hides_the_farther() -> None:
     assert np.any(image[..., 2] - image[..., 0] > 60)
 
 
-def test_things_cast_shadows_on_the_ground() -> None:
+def test_surfaces_cast_shadows_on_the_ground() -> None:
     camera = look_at((0.0, -1.0, 0.8), (0.0, 0.0, 0.0))
-    thing = [Drawable(make_shape("sphere", radius=0.05, edge=0.01).moved((0, 0, 0.2)), RED)]
+    sphere = [Drawable(make_shape("sphere", radius=0.05, edge=0.01).moved((0, 0, 0.2)), RED)]
     floor = [Drawable(make_shape("sphere", radius=0.05, edge=0.01).moved((0, 0, -5.0)), RED)]
-    shaded = render(thing, camera, width=150, height=100, ground=0.0)
+    shaded = render(sphere, camera, width=150, height=100, ground=0.0)
     bare = render(floor, camera, width=150, height=100, ground=0.0)
     darker = (bare.astype(int) - shaded.astype(int)).min(axis=2) > 15
     assert 30 < darker.sum() < 2000
 
 
-def test_an_arrow_has_its_length_and_points_its_way() -> None:
+def test_an_arrow_has_the_length_and_direction_of_its_vector() -> None:
     item = arrow((0.1, 0.2, 0.3), (0.0, 0.05, 0.0), radius=0.002, colour=RED)
     along = item.mesh.vertices[:, 1]
     assert along.min() == pytest.approx(0.2, abs=1e-12)

@@ -19,9 +19,9 @@ from pliant.cli import run_command as run
 from pliant.errors import OptionError
 from pliant.files import load_plan, save_plan
 from pliant.planner import Plan
-from pliant.viewer import Session, Viewer
-from pliant.viewer.page import app
-from pliant.viewer.page.app import server_address, start_server, stop_server
+from pliant.viewer import Tab, Viewer
+from pliant.viewer.scene import server as server_module
+from pliant.viewer.scene.server import ServedPage, server_address
 
 
 @pytest.mark.slow
@@ -101,8 +101,8 @@ def test_a_plan_is_on_the_page_within_two_seconds_of_cpu(plan: Plan, tmp_path: P
         start = time.process_time()
         with Viewer(port=0) as viewer:
             viewer.open_plan(load_plan(file))
-            assert viewer.opened is not None
-            Session(viewer, viewer.server).open(viewer.opened)
+            assert viewer.viewed is not None
+            Tab(viewer, viewer.server).open(viewer.viewed)
             spent.append(time.process_time() - start)
     assert min(spent) < 2.0
 
@@ -117,20 +117,20 @@ def test_the_address_is_one_that_a_browser_takes(host: str, address: str) -> Non
 
 def test_a_host_that_is_not_this_machine_is_refused_at_once() -> None:
     with pytest.raises(OptionError, match=r"192\.0\.2\.1:8080 cannot be used"):  # an address that nobody has (RFC 5737)
-        start_server("192.0.2.1", 8080)
+        ServedPage("192.0.2.1", 8080)
 
 
 def test_ports_that_may_not_be_used_are_not_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    listened_on = app._listened_on
+    listened_on = server_module._listened_on
 
     def forbidden(host: str, port: int) -> int:
         if 0 < port < 1024:
             raise PermissionError(13, "Permission denied")
         return listened_on(host, port)
 
-    monkeypatch.setattr(app, "_listened_on", forbidden)
+    monkeypatch.setattr(server_module, "_listened_on", forbidden)
     with pytest.raises(OptionError, match=r"no port from 80 to 179 is free and allowed; .* take one from 1024 on"):
-        start_server("127.0.0.1", 80)
+        ServedPage("127.0.0.1", 80)
 
 
 def test_where_no_port_is_left_that_is_said_at_once() -> None:
@@ -138,13 +138,10 @@ def test_where_no_port_is_left_that_is_said_at_once() -> None:
         last.bind(("127.0.0.1", 65535))
         last.listen()
         with pytest.raises(OptionError, match="no port from 65535 to 65535 is free"):
-            start_server("127.0.0.1", 65535)
+            ServedPage("127.0.0.1", 65535)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        server = start_server("127.0.0.1", port)
-        try:
-            assert port < server.get_port() <= port + 100
-        finally:
-            stop_server(server)
+        with ServedPage("127.0.0.1", port) as page:
+            assert port < page.server.get_port() <= port + 100

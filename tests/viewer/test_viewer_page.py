@@ -13,16 +13,16 @@ from browser_eye import Eye, differing
 from pliant.errors import InputError
 from pliant.files import shipped_task
 from pliant.planner import Plan, Task
-from pliant.viewer import Session, Viewer
-from pliant.viewer.page.view_options import default_camera
-from pliant.viewer.scene.shown import Opened
+from pliant.viewer import Tab, Viewer
+from pliant.viewer.scene.view_options import default_viewpoint
+from pliant.viewer.scene.viewed_task import ViewedTask
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = 1060, 560
 
 
 class QuickPlanning:
-    """Answers at once with the made plan's grasps the other way round; fails when the object has no friction."""
+    """Answers at once with the made plan's grasps in reverse order; fails when the object has no friction."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -57,14 +57,14 @@ def eye(browser: Any, viewer: Viewer) -> Iterator[Eye]:
 
 
 @pytest.fixture
-def session(viewer: Viewer, eye: Eye) -> Session:
+def tab(viewer: Viewer, eye: Eye) -> Tab:
     """The server's side of the page."""
-    (session,) = viewer.sessions
-    return session
+    (tab,) = viewer.tabs
+    return tab
 
 
 @pytest.fixture
-def fresh(viewer: Viewer, session: Session, eye: Eye, plan: Plan) -> Eye:
+def fresh(viewer: Viewer, tab: Tab, eye: Eye, plan: Plan) -> Eye:
     """The page as it opens, whatever the test before did."""
     viewer.open_plan(plan)
     eye.wait("largest_force", f"{plan.grasps[0].grasp.largest_force:.2f}")
@@ -77,20 +77,20 @@ def canvas(eye: Eye) -> tuple[int, int, int, int]:
 
 
 def test_the_object_is_drawn_where_it_is_and_nothing_is_asked_of_other_machines(
-    fresh: Eye, viewer: Viewer, session: Session, plan: Plan
+    fresh: Eye, viewer: Viewer, tab: Tab, plan: Plan
 ) -> None:
     eye = fresh
     shown = eye.picture()
-    with session.changing() as stage:
-        stage.object.visible = False
+    with tab.changing() as plan_scene:
+        plan_scene.object.visible = False
     hidden = eye.picture_unlike(shown, 60, box=canvas(eye))
-    with session.changing() as stage:
-        stage.object.visible = True
+    with tab.changing() as plan_scene:
+        plan_scene.object.visible = True
     again = eye.picture_unlike(hidden, 60, box=canvas(eye))
     # A point of the ring that faces the camera, on the ring's outer equator.
-    camera = default_camera(plan.task)
+    camera = default_viewpoint(plan.task)
     T = plan.grasps[0].grasp.T_world_object
-    towards = camera[0] - T.translation
+    towards = camera.eye - T.translation
     towards[2] = 0.0
     u, v = eye.place(camera, T.translation + 0.048 * towards / np.linalg.norm(towards))
     assert differing(again, hidden, box=(u - 5, v - 5, u + 6, v + 6)) > 60
@@ -117,29 +117,29 @@ def test_scrubbing_changes_the_picture_and_the_numbers(fresh: Eye, plan: Plan) -
     assert float(eye.value("height").split()[0]) > 450.0  # lifted by 50 mm from 415
 
 
-def test_playing_goes_on_by_itself_and_pausing_stops_it(fresh: Eye, session: Session) -> None:
+def test_playing_goes_on_by_itself_and_pausing_stops_it(fresh: Eye, tab: Tab) -> None:
     eye = fresh
-    start = session.player.time
+    start = tab.player.time
     eye.page.get_by_role("button", name="play").click()
     eye.page.wait_for_function(
         "start => parseFloat(document.querySelector('[data-pliant=time]').innerText) > start + 0.3", arg=start
     )
     eye.page.get_by_role("button", name="pause").click()
-    for _ in range(100):  # the click has a way to go, longer where the machine is busy
-        if not session.player.playing:
+    for _ in range(100):  # the click takes time to arrive, more where the machine is busy
+        if not tab.player.playing:
             break
         eye.page.wait_for_timeout(100)
-    assert not session.player.playing
+    assert not tab.player.playing
 
 
-def test_clicking_a_hypothesis_changes_the_hand(fresh: Eye, session: Session, plan: Plan) -> None:
+def test_clicking_a_hypothesis_changes_the_hand(fresh: Eye, tab: Tab, plan: Plan) -> None:
     eye = fresh
     eye.page.get_by_role("tab", name="Hypotheses").click()
     before = eye.picture()
     eye.page.get_by_role("button", name="2: ").click()
     eye.wait("largest_force", f"{plan.grasps[1].grasp.largest_force:.2f}")
     after = eye.picture_unlike(before, 500, box=canvas(eye))
-    assert session.rank == 1
+    assert tab.rank == 1
     eye.page.get_by_role("button", name="kept").click()
     eye.picture_unlike(after, 300, box=canvas(eye))
 
@@ -156,28 +156,28 @@ def test_rejected_hypotheses_are_listed_by_stage_with_their_reasons(fresh: Eye, 
     assert page.locator("td", has_text="slips").count() == sum(r.reason == "slips" for r in expected)
 
 
-def test_colouring_by_pressure_shows_the_patch_at_the_contact(fresh: Eye, session: Session, plan: Plan) -> None:
+def test_colouring_by_pressure_shows_the_patch_at_the_contact(fresh: Eye, tab: Tab, plan: Plan) -> None:
     eye = fresh
-    eye.page.get_by_role("tab", name="Look").click()
+    eye.page.get_by_role("tab", name="View").click()
     eye.page.get_by_label("Colour by").first.click()
     eye.page.get_by_role("option", name="pressure").click()
     eye.page.get_by_text("contact pressure [kPa]").wait_for()
     before = eye.picture()
-    session.restyle(forces=False, cones=False, centres=False)
-    with session.changing() as stage:
-        for handle in (*stage._hand, *stage._arm):
+    tab.restyle(forces=False, cones=False, centres=False)
+    with tab.changing() as plan_scene:
+        for handle in (*plan_scene._hand, *plan_scene._arm):
             handle.visible = False
     picture = eye.picture_unlike(before, 2000, box=canvas(eye))
-    with session.changing() as stage:
-        for handle in (*stage._hand, *stage._arm):
+    with tab.changing() as plan_scene:
+        for handle in (*plan_scene._hand, *plan_scene._arm):
             handle.visible = True
-    session.restyle(forces=True, cones=True, centres=True)
-    camera = default_camera(plan.task)
+    tab.restyle(forces=True, cones=True, centres=True)
+    camera = default_viewpoint(plan.task)
     state = plan.grasps[0].grasp
     facing = [
         T
         for T in (state.T_world_object * c.T_object_contact for c in state.contacts)
-        if T.rotation[:, 2] @ (camera[0] - T.translation) < -0.2 * np.linalg.norm(camera[0] - T.translation)
+        if T.rotation[:, 2] @ (camera.eye - T.translation) < -0.2 * np.linalg.norm(camera.eye - T.translation)
     ]
     assert facing
     for T in facing:
@@ -199,7 +199,7 @@ def test_planning_from_the_page_ends_in_a_new_result_and_a_failure_is_shown(
     friction = page.get_by_label("Friction", exact=True).first
     friction.fill("0.05")
     friction.press("Enter")
-    page.wait_for_timeout(300)  # a field is told up to 50 ms after it changed: nobody clicks that fast
+    page.wait_for_timeout(300)  # a field is reported up to 50 ms after it changed: nobody clicks that fast
     page.get_by_role("button", name="Plan", exact=True).click()
     eye.wait("message", "planning failed: RuntimeError: no friction, no grasp")
     friction.fill("0.6")
@@ -222,13 +222,13 @@ def test_planning_from_the_page_ends_in_a_new_result_and_a_failure_is_shown(
 
 
 def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
-    """Without a browser: a vessel with liquid, no timeline, and the page's fields say what the file says."""
+    """Without a browser: a vessel with liquid, no timeline, and the page's fields have the file's values."""
     task = shipped_task("bottle")
     with Viewer(port=0) as viewer:
-        session = Session(viewer, viewer.server)
-        session.open(Opened(task))
-        panel = session.panels.task
-        assert not session.panels.slider.visible
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(task))
+        panel = tab.panels.task
+        assert not tab.panels.slider.visible
         again = panel.read()
         assert again.body.material == task.body.material
         assert again.body.limits == task.body.limits
@@ -237,7 +237,7 @@ def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
         assert again.body.mass == pytest.approx(task.body.mass)
         for other in ("cup", "sponge_gripper"):  # what a file leaves out is its default, not the last task's value
             task = shipped_task(other)
-            session.open(Opened(task))
+            tab.open(ViewedTask(task))
             again = panel.read()
             assert (again.body.material, again.body.limits, again.goal, again.options) == (
                 task.body.material,
@@ -246,15 +246,15 @@ def test_a_task_without_a_plan_opens_and_shows_its_values(plan: Plan) -> None:
                 task.options,
             )
             assert again.assembly.name == task.assembly.name
-        session.open(Opened(plan.task, plan))
-        assert session.panels.slider.visible
+        tab.open(ViewedTask(plan.task, plan))
+        assert tab.panels.slider.visible
 
 
 def test_a_broken_task_is_explained(plan: Plan) -> None:
     """Without a browser: the panel's task is checked like any task file."""
     with Viewer(port=0) as viewer:
-        session = Session(viewer, viewer.server)
-        session.open(Opened(plan.task, plan))
-        session.panels.task._inputs["object", "material", "poisson"].value = 0.7
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(plan.task, plan))
+        tab.panels.task._inputs["object", "material", "poisson"].value = 0.7
         with pytest.raises(InputError, match="poisson"):
-            session.panels.task.read()
+            tab.panels.task.read()

@@ -38,24 +38,24 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
         friction = page.get_by_label("Friction", exact=True).first
         friction.fill("0.5")
         friction.press("Enter")
-        page.wait_for_timeout(300)  # a field is told up to 50 ms after it changed: nobody clicks that fast
+        page.wait_for_timeout(300)  # a field is reported up to 50 ms after it changed: nobody clicks that fast
         page.get_by_role("button", name="Plan", exact=True).click()
         eye.wait("message", "found: 1 kept")
-        (session,) = viewer.sessions
-        assert session.plan is not None
-        assert session.plan.task.body.material.friction == 0.5
-        (grasp,) = session.plan.grasps
+        (tab,) = viewer.tabs
+        assert tab.plan is not None
+        assert tab.plan.task.body.material.friction == 0.5
+        (grasp,) = tab.plan.grasps
         eye.wait("largest_force", f"{grasp.grasp.largest_force:.2f} N")
         state = grasp.grasp
         forces = [(state.T_world_object * c.T_object_contact).rotation @ c.force for c in state.contacts]
-        weight = 9.80665 * session.plan.task.body.mass
+        weight = 9.80665 * tab.plan.task.body.mass
         np.testing.assert_allclose(np.sum(forces, axis=0), [0.0, 0.0, weight], atol=0.02 * weight)
         for contact in state.contacts:
             assert np.hypot(*contact.force[:2]) < 1.001 * 0.5 * contact.normal_force
         page.get_by_role("slider").first.wait_for()
 
-        # A turn about no axis is no task; the page says so and everything goes on.
-        session.panels.task._inputs["axis",].value = (0.0, 0.0, 0.0)
+        # A turn about no axis is no task; the page explains that and everything goes on.
+        tab.panels.task._inputs["task", "move", "rotate", "axis"].value = (0.0, 0.0, 0.0)
         angle = page.get_by_label("Turn [deg]", exact=True).first
         angle.fill("5")
         angle.press("Enter")
@@ -63,7 +63,7 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
         page.get_by_role("button", name="Plan", exact=True).click()
         eye.wait("message", "axis")
         assert page.locator(".pliant-error").count() == 1
-        assert session.plan.grasps == (grasp,)
+        assert tab.plan.grasps == (grasp,)
         page.get_by_role("button", name="end").click()
         eye.wait("time", f"{grasp.trajectory.duration:.2f} s")
         other = Eye.on(browser, 400, 300)  # a new tab opens with the newest result

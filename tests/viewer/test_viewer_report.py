@@ -1,4 +1,4 @@
-"""The report: one file that needs nobody else, and says what the plan says."""
+"""The report: one file that needs no other, with the numbers of the plan."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pliant.cli import run_command as run
 from pliant.control import RunRecorder
 from pliant.files import save_plan, save_run
 from pliant.planner import Plan
-from pliant.viewer import Measured, grasp_figures, measured_run, report_html
-from pliant.viewer.report.text import summary, table
+from pliant.viewer import RunMeasurements, grasp_figures, measured_run, report_html
+from pliant.viewer.report.plan_text import summary, table
 
 
 @pytest.mark.slow
@@ -62,19 +62,19 @@ def test_a_search_without_result_is_reported_with_its_reasons(plan: Plan) -> Non
 
 
 def test_what_comes_from_files_is_escaped(plan: Plan) -> None:
-    assert "<script>" not in table(("a",), [("<script>alert(1)</script>",)])
+    assert "<script>" not in table([{"a": "<script>alert(1)</script>"}])
     from dataclasses import replace
 
     evil = replace(without_grasp(plan), advice="<img src=x onerror=alert(1)>")
     assert "<img src=x" not in report_html(evil)
 
 
-def test_the_summary_says_the_numbers_of_the_plan(plan: Plan) -> None:
-    words = " ".join(summary(plan))
+def test_the_summary_has_the_numbers_of_the_plan(plan: Plan) -> None:
+    text = " ".join(summary(plan))
     best = plan.grasps[0]
-    assert f"{best.largest_force:.2f} N" in words
-    assert f"{100 * best.largest_force / 15:.0f} % of the permitted 15 N" in words
-    assert f"{len(plan.hypotheses)} hypotheses" in words
+    assert f"{best.largest_force:.2f} N" in text
+    assert f"{100 * best.largest_force / 15:.0f} % of the permitted 15 N" in text
+    assert f"{len(plan.hypotheses)} hypotheses" in text
 
 
 def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path)
 def test_measured_curves_are_drawn_beside_the_planned_ones(plan: Plan) -> None:
     times = np.linspace(0.0, 8.0, 50)
     joint = plan.task.assembly.robot.joint_names[-1]
-    measured = Measured(times, {"thumb": np.full(50, 1.5)}, {joint: np.zeros(50)}, {joint: np.full(50, 0.02)})
+    measured = RunMeasurements(times, {"thumb": np.full(50, 1.5)}, {joint: np.zeros(50)}, {joint: np.full(50, 0.02)})
     alone = grasp_figures(plan.task, plan.grasps[0])
     figures = grasp_figures(plan.task, plan.grasps[0], measured)
     for name, more in (("hand joints", 1), ("torques", 1), ("arm joints", 0)):

@@ -13,19 +13,24 @@ import trimesh
 from made_plans import ball_plan
 from pliant.objects import Body, Liquid, Material, Mesh, make_shape, mesh_volume
 from pliant.planner import Phase, Plan, Timeline
-from pliant.viewer import ColourBy, Drawable, ObjectSurface, Session, Viewer, look_at, render
+from pliant.viewer import ColourBy, Drawable, ObjectSurface, Tab, Viewer, look_at, render
 from pliant.viewer.report.figures import round_steps
-from pliant.viewer.report.pad_pressures import felt_pressures
-from pliant.viewer.scene.colours import CATEGORIES, linear_light, oklab, scale_colours
+from pliant.viewer.report.pad_pressures import planned_pressures
+from pliant.viewer.scene.colours import _TO_CONE, _TO_LAB, CATEGORIES, linear_light, scale_colours
 from pliant.viewer.scene.glb import glb_bytes
-from pliant.viewer.scene.markers import arrow_scale, cone_mesh, force_arrows, liquid_at, liquid_face
+from pliant.viewer.scene.markers import arrow_scale, cone_mesh, force_arrows, liquid_surface
 from pliant.viewer.scene.object_surface import refine_near
 from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh
-from pliant.viewer.scene.shown import Opened
+from pliant.viewer.scene.viewed_task import ViewedTask
 
 # Viénot, Brettel and Mollon (1999): what eyes without red or without green cones see, in linear light.
 PROTAN = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
 DEUTAN = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
+
+
+def oklab(colours: np.ndarray) -> np.ndarray:
+    """Lightness and the two colour axes of sRGB colours."""
+    return np.asarray(np.cbrt(linear_light(colours) @ _TO_CONE.T) @ _TO_LAB.T)
 
 
 def test_the_scale_grows_brighter_for_every_eye() -> None:
@@ -123,17 +128,17 @@ def test_a_force_in_the_cone_is_one_that_does_not_slip() -> None:
     assert cone.vertices[0] == pytest.approx([0, 0, 0])
 
 
-def test_the_pads_feel_the_whole_normal_force(plan: Plan) -> None:
+def test_the_pads_carry_the_whole_normal_force(plan: Plan) -> None:
     grasp = plan.grasps[0]
     moment = Timeline(grasp).at(grasp.states[0].time)
-    felt = felt_pressures(plan.task, moment)
+    pressures = planned_pressures(plan.task, moment)
     assert plan.task.assembly.hand is not None
     area = {a.name: a.cell[0] * a.cell[1] for a in plan.task.assembly.hand.tactile}
-    total = sum(float(p.sum()) * area[name] for name, p in felt.items())
+    total = sum(float(p.sum()) * area[name] for name, p in pressures.items())
     assert total == pytest.approx(sum(c.normal_force for c in grasp.grasp.contacts), rel=1e-6)
     touched = {c.link for c in grasp.grasp.contacts}
     arrays = {a.name: a.link for a in plan.task.assembly.hand.tactile}
-    assert {arrays[name] for name, p in felt.items() if p.any()} == touched
+    assert {arrays[name] for name, p in pressures.items() if p.any()} == touched
 
 
 def test_glb_files_read_back_with_their_colours() -> None:
@@ -167,7 +172,7 @@ def test_the_liquid_stands_level_in_a_tilted_bottle() -> None:
     liquid = Liquid(volume=0.5 * mesh_volume(mesh), density=1000.0, wall=0.0005)
     body = Body.from_mesh(mesh, Material(young=1e9, poisson=0.4, density=950.0), liquid=liquid)
     T = pin.SE3(pin.rpy.rpyToMatrix(0.4, 0.2, 0.0), np.array([0.3, 0.1, 0.6]))
-    face = liquid_face(body, mesh.vertices, T)
+    face = liquid_surface(body, T)
     assert face is not None
     assert np.ptp(face.vertices[face.faces.ravel(), 2]) < 1e-9
     state = body.liquid_at(T.rotation.T @ (0.0, 0.0, 1.0))
@@ -181,18 +186,18 @@ def test_the_liquid_of_a_plan_stands_at_the_plans_level_on_the_page() -> None:
     timeline = Timeline(grasp)
     for state in grasp.states:
         moment = timeline.at(state.time)
-        face = liquid_at(plan.task.body, timeline, moment, moment.T_world_object)
+        face = liquid_surface(plan.task.body, moment.T_world_object, timeline, moment)
         assert face is not None
         assert state.liquid_level is not None
         assert face.vertices[face.faces.ravel(), 2] == pytest.approx(state.liquid_level, abs=1e-6)
     with Viewer(port=0) as viewer:
-        session = Session(viewer, viewer.server)
-        session.open(Opened(plan.task, plan))
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(plan.task, plan))
         for time in (0.0, 0.5 * timeline.duration, timeline.duration):
-            session.show_time(time)
-            assert session.player.time == time
-        assert session.stage is not None
-        assert session.stage._liquid is not None
+            tab.show_time(time)
+            assert tab.player.time == time
+        assert tab.plan_scene is not None
+        assert tab.plan_scene._liquid is not None
 
 
 def test_what_is_clear_lets_the_colour_behind_through() -> None:

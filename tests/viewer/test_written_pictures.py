@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import pliant.viewer.report.html
+import pliant.viewer.report.plan_report
 from pliant.batch.store import Store
 from pliant.control import RunRecorder
 from pliant.errors import OptionError
@@ -47,7 +47,7 @@ def _summary(path: Path) -> None:
 def test_a_full_disk_leaves_the_old_file_and_no_other(
     name: str, write: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pliant.viewer.report.html, "report_html", lambda *_, **__: "<html>new</html>")
+    monkeypatch.setattr(pliant.viewer.report.plan_report, "report_html", lambda *_, **__: "<html>new</html>")
     path = tmp_path / name
     path.write_bytes(b"old")
 

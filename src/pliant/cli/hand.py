@@ -102,9 +102,7 @@ def _view(
         read = save_corrected(corrected, path, before=before, guesses=guesses, package_dirs=package_dirs)
         return read, path
 
-    unsure = sorted(guesses, key=lambda guess: guess.confidence)
-    notes = [(guess.about, f"{guess.what} ({guess.reason})", guess.confidence) for guess in unsure]
-    with HandPage(hand, save, notes=notes, port=port) as page:
+    with HandPage(hand, save, guesses=guesses, port=port) as page:
         print(f"{page.address}  (Ctrl-C stops)", flush=True)
         if browser:
             webbrowser.open(page.address)
@@ -123,17 +121,14 @@ def _print(proposal: Proposal, files: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from pliant.viewer import FINGER_COLOURS
+    from pliant.viewer import finger_colour
 
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
     table = Table("about", "guess", "why", "sure", title=proposal.description.title)
     for guess in proposal.guesses:
         table.add_row(guess.about, guess.what, guess.reason, f"{100 * guess.confidence:.0f} %")
     console.print(table)
-    colours = [
-        f"{finger.name} {FINGER_COLOURS[i % len(FINGER_COLOURS)][0]}"
-        for i, finger in enumerate(proposal.description.fingers)
-    ]
+    colours = [f"{finger.name} {finger_colour(i).name}" for i, finger in enumerate(proposal.description.fingers)]
     console.print(
         f"in the picture: {', '.join(colours)}; red: where the palm looks; black: how the first finger closes"
     )

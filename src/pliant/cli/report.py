@@ -15,7 +15,7 @@ def report(
     stills: Annotated[Path | None, typer.Option(help="Also write PNG pictures into this folder.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Write a plan as one HTML file that opens anywhere, without network: words, pictures, a 3-D film, plots, tables.
+    """Write a plan as one HTML file that opens anywhere, without network: text, pictures, a 3-D film, plots, tables.
 
     Examples:
 

@@ -27,6 +27,7 @@ from pliant.robot.modules import description_problems as description_problems
 from pliant.robot.modules import read_arm as read_arm
 from pliant.robot.modules import read_hand as read_hand
 from pliant.robot.modules import tip_frame as tip_frame
+from pliant.robot.proposal.propose import Guess as Guess
 from pliant.robot.proposal.propose import Proposal as Proposal
 from pliant.robot.proposal.propose import propose_hand as propose_hand
 from pliant.robot.proposal.write import save_corrected as save_corrected

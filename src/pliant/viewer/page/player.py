@@ -15,7 +15,7 @@ class Player:
 
     Args:
         show: moves on by so much (see ``after``) and draws; while it is busy no further call is made, so a slow machine
-            skips pictures. It is told how far, not where to: somebody may go elsewhere while it waits for its turn.
+            skips pictures. It gets a step, not a time: the time may be changed while it waits for its turn.
     """
 
     def __init__(self, show: Callable[[float], None]) -> None:

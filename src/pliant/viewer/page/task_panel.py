@@ -7,9 +7,9 @@ import math
 import tempfile
 import threading
 from collections.abc import Iterator
-from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -17,13 +17,84 @@ from pliant.documents import parse_document, parse_mapping
 from pliant.errors import InputError
 from pliant.planner import Plan, Task
 from pliant.robot import shipped_names
-from pliant.viewer.scene.shown import Opened
+from pliant.viewer.page.markup import message
+from pliant.viewer.report.plan_text import common_reasons
+from pliant.viewer.scene.viewed_task import ViewedTask
 
 if TYPE_CHECKING:
-    from pliant.viewer.page.tab import Session
+    from pliant.viewer.page.tab import Tab
 
 DECIMALS = 3
 """Of a number in the page, at least: viser shows, and lets be typed, no more of them than a field's steps have."""
+HAND = ("robot", "hand")
+DENSITY = ("object", "material", "density")
+ROTATE = ("task", "move", "rotate")
+
+
+class TaskField(NamedTuple):
+    """A field of the task file on the page.
+
+    Attributes:
+        folder, label: where it is on the page.
+        path: where it is in the file.
+        initial: its value before a task is open; the kind of value decides the kind of control.
+        step, least, most: of a number or of the numbers of a vector.
+        factor: page units per file unit (kPa, mm).
+        zero_is_none: zero stands for no value.
+        options: of a choice.
+    """
+
+    folder: str
+    label: str
+    path: tuple[str, ...]
+    initial: float | int | str | tuple[float, float, float]
+    step: float = 1.0
+    least: float | None = None
+    most: float | None = None
+    factor: float = 1.0
+    zero_is_none: bool = False
+    options: tuple[str, ...] = ()
+
+    def to_page(self, value: Any) -> Any:
+        """A value of the file as the page shows it; the initial one, or zero, where the file has none."""
+        if isinstance(self.initial, tuple):
+            return tuple(self.factor * float(v) for v in (value or self.initial))
+        return value if isinstance(self.initial, str) else type(self.initial)(self.factor * (value or 0.0))
+
+    def to_file(self, value: Any) -> Any:
+        """A value of the page as the file has it; None to leave it out."""
+        if isinstance(self.initial, tuple):
+            return [v / self.factor for v in value]
+        if isinstance(self.initial, str):
+            return value
+        if isinstance(self.initial, int):
+            return int(value)
+        return None if self.zero_is_none and value <= 0.0 else value / self.factor
+
+
+def task_fields() -> tuple[TaskField, ...]:
+    """All fields, folder by folder."""
+    material, limits, move = ("object", "material"), ("object", "limits"), ("task", "move")
+    no_limit, hands = "Limits (0: none)", shipped_names("hand")
+    return (
+        TaskField("Robot", "Hand", HAND, hands[0], options=tuple(hands)),
+        TaskField("Material", "Young [kPa]", (*material, "young"), 500.0, 1.0, 0.001, factor=1e-3),
+        TaskField("Material", "Poisson", (*material, "poisson"), 0.45, 0.01, 0.0, 0.499),
+        TaskField("Material", "Friction", (*material, "friction"), 0.5, 0.05, 0.0),
+        TaskField("Material", "Density [kg/m³]", DENSITY, 1000.0, 10.0, 0.0),
+        TaskField(no_limit, "Force [N]", (*limits, "force"), 0.0, 1.0, 0.0, zero_is_none=True),
+        TaskField(no_limit, "Pressure [kPa]", (*limits, "pressure"), 0.0, 10.0, 0.0, factor=1e-3, zero_is_none=True),
+        TaskField("Goal", "Lift [mm]", ("task", "lift"), 50.0, 5.0, 0.0, factor=1e3),
+        TaskField("Goal", "Move [mm]", (*move, "translate"), (0.0, 0.0, 0.0), 1.0, factor=1e3),
+        TaskField("Goal", "Turn axis", (*ROTATE, "axis"), (0.0, 0.0, 1.0), 0.1),
+        TaskField("Goal", "Turn [deg]", (*ROTATE, "angle_deg"), 0.0, 1.0),
+        TaskField("Goal", "Frame", (*move, "frame"), "palm", options=("palm", "object", "world")),
+        TaskField("Goal", "Moved by", ("task", "by"), "fingers", options=("fingers", "arm", "both")),
+        TaskField("Search", "Directions", ("planner", "faces"), 60, 1, 4),
+        TaskField("Search", "Rolls", ("planner", "rolls"), 8, 1, 1),
+        TaskField("Search", "At most", ("planner", "hypotheses"), 1500, 100, 1),
+        TaskField("Search", "Keep", ("planner", "keep"), 5, 1, 1),
+    )
 
 
 class Stopped(Exception):
@@ -55,48 +126,23 @@ class TaskPanel:
     """The tab in which a task is changed and planned.
 
     Args:
-        session: what it acts on.
+        tab: what it acts on.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.session, self.gui = session, session.tab.gui
+    def __init__(self, tab: Tab) -> None:
+        self.tab, self.gui = tab, tab.client.gui
+        self._fields = task_fields()
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._readable = False
-        self._build()
-
-    def _build(self) -> None:
         gui = self.gui
-        add = self._inputs
-        hands = shipped_names("hand")
-        with gui.add_folder("Robot"):
-            add["robot", "hand"] = gui.add_dropdown("Hand", tuple(hands), initial_value=hands[0])
-        with gui.add_folder("Material"):
-            material = ("object", "material")
-            add[(*material, "young")] = gui.add_number("Young [kPa]", 500.0, min=0.001, step=1.0)
-            add[(*material, "poisson")] = gui.add_number("Poisson", 0.45, min=0.0, max=0.499, step=0.01)
-            add[(*material, "friction")] = gui.add_number("Friction", 0.5, min=0.0, step=0.05)
-            add[(*material, "density")] = gui.add_number("Density [kg/m³]", 1000.0, min=0.0, step=10.0)
-        with gui.add_folder("Limits (0: none)"):
-            add["object", "limits", "force"] = gui.add_number("Force [N]", 0.0, min=0.0, step=1.0)
-            add["object", "limits", "pressure"] = gui.add_number("Pressure [kPa]", 0.0, min=0.0, step=10.0)
-        with gui.add_folder("Wish"):
-            add["task", "lift"] = gui.add_number("Lift [mm]", 50.0, min=0.0, step=5.0)
-            add["task", "move", "translate"] = gui.add_vector3("Move [mm]", (0.0, 0.0, 0.0), step=1.0)
-            add["axis",] = gui.add_vector3("Turn axis", (0.0, 0.0, 1.0), step=0.1)
-            add["angle",] = gui.add_number("Turn [deg]", 0.0, step=1.0)
-            add["task", "move", "frame"] = gui.add_dropdown("Frame", ("palm", "object", "world"))
-            add["task", "by"] = gui.add_dropdown("Moved by", ("fingers", "arm", "both"))
-        with gui.add_folder("Search"):
-            add["planner", "faces"] = gui.add_number("Directions", 60, min=4, step=1)
-            add["planner", "rolls"] = gui.add_number("Rolls", 8, min=1, step=1)
-            add["planner", "hypotheses"] = gui.add_number("At most", 1500, min=1, step=100)
-            add["planner", "keep"] = gui.add_number("Keep", 5, min=1, step=1)
-            self.seed = gui.add_number("Seed", 0, min=0, step=1)
-        for handle in add.values():
-            if hasattr(handle, "precision") and not isinstance(handle.value, int):
-                handle.precision = DECIMALS
+        for folder, fields in groupby(self._fields, key=lambda field: field.folder):
+            with gui.add_folder(folder):
+                for field in fields:
+                    self._inputs[field.path] = self._add_input(field)
+                if folder == "Search":
+                    self.seed = gui.add_number("Seed", 0, min=0, step=1)
         self.plan_button = gui.add_button("Plan", color=(20, 90, 160), disabled=True)
         self.stop_button = gui.add_button("Stop", disabled=True)
         self.progress = gui.add_progress_bar(0.0, visible=False)
@@ -108,76 +154,67 @@ class TaskPanel:
         self.save_task.on_click(self._send_task)
         self.save_plan.on_click(self._send_plan)
 
+    def _add_input(self, field: TaskField) -> Any:
+        if isinstance(field.initial, str):
+            return self.gui.add_dropdown(field.label, field.options, initial_value=field.initial)
+        if isinstance(field.initial, tuple):
+            handle = self.gui.add_vector3(field.label, field.initial, step=field.step)
+        else:
+            handle = self.gui.add_number(field.label, field.initial, min=field.least, max=field.most, step=field.step)
+        if not isinstance(field.initial, int):
+            handle.precision = DECIMALS
+        return handle
+
     # -- values --------------------------------------------------------------------------------------------------
 
-    def opened(self) -> None:
+    def show_task(self) -> None:
         """Show the values of the task that is open now."""
-        task = self.session.task
+        task = self.tab.task
         assert task is not None
-        self.save_plan.disabled = self.session.plan is None
-        fields = _with_defaults(task.source)
-        self._readable = fields is not None
+        self.save_plan.disabled = self.tab.plan is None
+        values = _with_defaults(task.source)
+        self._readable = values is not None
         self.plan_button.disabled = self.save_task.disabled = not self._readable
-        if fields is None:
-            self._say("this plan carries no task file that can be read, so the task cannot be changed here")
+        if values is None:
+            self._show_message("this plan carries no task file that can be read, so the task cannot be changed here")
             return
-        self.message.content = ""  # what was said of another task
-        for path, handle in self._inputs.items():
-            value = _pick(fields, _PLACES.get(path, path))
-            if path == _HAND and value not in handle.options:
+        self.message.content = ""  # it was about another task
+        for field in self._fields:
+            handle, value = self._inputs[field.path], _value_at(values, field.path)
+            if field.path == HAND and value not in handle.options:
                 handle.options = (*handle.options, value)
-            if path == ("axis",):
-                handle.value = tuple(map(float, value or (0.0, 0.0, 1.0)))
-            elif path[-1] == "translate":
-                handle.value = tuple(1e3 * float(v) for v in value)
-            elif isinstance(handle.value, str):
-                handle.value = value
-            else:
-                handle.value = type(handle.value)(_FACTORS.get(path[-1], 1.0) * (value or 0.0))
-            if hasattr(handle, "precision") and not isinstance(handle.value, int):
+            handle.value = field.to_page(value)
+            if isinstance(field.initial, float | tuple):
                 handle.precision = max(DECIMALS, _decimals(handle.value))
-        self._inputs["object", "material", "density"].disabled = not self._has_density()
+        self._inputs[DENSITY].disabled = not self._has_density()
 
     def changes(self) -> dict[tuple[str, ...], Any]:
-        """What the page says, in the task file's units."""
-        values = {path: handle.value for path, handle in self._inputs.items()}
-        axis, angle = values.pop(("axis",)), values.pop(("angle",))
-        out: dict[tuple[str, ...], Any] = {}
-        for path, value in values.items():
-            if path[-1] == "translate":
-                out[path] = [1e-3 * v for v in value]
-            elif path[1:2] == ("limits",):
-                out[path] = value / _FACTORS.get(path[-1], 1.0) if value > 0.0 else None
-            elif path[-1] in _FACTORS:
-                out[path] = value / _FACTORS[path[-1]]
-            elif path[0] == "planner":
-                out[path] = int(value)
-            else:
-                out[path] = value
+        """The page's values in the task file's units, by path; None for what the file is to leave out."""
+        values = {field.path: field.to_file(self._inputs[field.path].value) for field in self._fields}
         if not self._has_density():
-            out.pop(("object", "material", "density"), None)
-        rotate = ("task", "move", "rotate")
-        out[rotate] = {"axis": [float(v) for v in axis], "angle_deg": float(angle)} if angle else None
-        return out
+            values.pop(DENSITY)
+        axis, angle = values.pop((*ROTATE, "axis")), values.pop((*ROTATE, "angle_deg"))
+        values[ROTATE] = {"axis": axis, "angle_deg": angle} if angle else None
+        return values
 
     def _has_density(self) -> bool:
         """Whether the object's weight comes from a density; else it is given, or the wall's is neglected."""
-        return self.session.task is not None and self.session.task.body.material.density is not None
+        return self.tab.task is not None and self.tab.task.body.material.density is not None
 
     def text(self) -> str:
-        """The task file that the page stands for."""
-        task = self.session.task
+        """The task file with the page's values."""
+        task = self.tab.task
         assert task is not None
         fields = edited(task.source, self.changes())
         return yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=120)
 
     def read(self) -> Task:
-        """The task that the page stands for, checked."""
+        """The task with the page's values, checked."""
         from pliant.files import TaskFile, task_from_fields
 
-        opened = self.session.opened
-        assert opened is not None
-        path = opened.folder / f"{opened.task.name}.yaml"
+        viewed = self.tab.viewed
+        assert viewed is not None
+        path = viewed.folder / f"{viewed.task.name}.yaml"
         fields = parse_mapping(self.text(), source=str(path))
         return task_from_fields(parse_document(fields, TaskFile, source=str(path)), path)
 
@@ -185,14 +222,14 @@ class TaskPanel:
 
     def start(self) -> None:
         """Plan in the background; a second press while it runs does nothing."""
-        with self.session.lock:
-            if self.session.opened is None or (self._thread is not None and self._thread.is_alive()):
+        with self.tab.lock:
+            if self.tab.viewed is None or (self._thread is not None and self._thread.is_alive()):
                 return
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="pliant-planning", daemon=True)
             self.plan_button.disabled, self.stop_button.disabled = True, False
             self.progress.value, self.progress.visible = 0.0, True
-            self._say("reading the task ...")
+            self._show_message("reading the task ...")
             self._thread.start()
 
     def stop(self) -> None:
@@ -200,25 +237,28 @@ class TaskPanel:
         self._stop.set()
 
     def _run(self) -> None:
-        viewer, opened = self.session.viewer, self.session.opened
-        assert opened is not None
+        import pliant.planner
+
+        viewer, viewed = self.tab.viewer, self.tab.viewed
+        assert viewed is not None
         try:
             task = self.read()
             with self._turn():
-                self._say("planning ...")
-                plan = self._plan()(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
-            found = Opened(plan.task, plan, folder=opened.folder)
-            viewer.offer(found)
-            self.session.open(found)
-            self._say(
+                self._show_message("planning ...")
+                planning = viewer.planning or pliant.planner.plan
+                plan = planning(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
+            result = ViewedTask(plan.task, plan, folder=viewed.folder)
+            viewer.open_in_new_tabs(result)
+            self.tab.open(result)
+            self._show_message(
                 f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
             )
         except Stopped:
-            self._say("stopped")
+            self._show_message("stopped")
         except InputError as bad:
-            self._say(str(bad), error=True)
-        except Exception as bug:  # the page says what went wrong; the server lives on
-            self._say(f"planning failed: {type(bug).__name__}: {bug}", error=True)
+            self._show_message(str(bad), error=True)
+        except Exception as bug:  # shown in the page; the server goes on
+            self._show_message(f"planning failed: {type(bug).__name__}: {bug}", error=True)
         finally:
             self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
             self.progress.visible = False
@@ -226,9 +266,9 @@ class TaskPanel:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
         """Wait until no other tab plans."""
-        free = self.session.viewer.planner_free
+        free = self.tab.viewer.planner_free
         if not free.acquire(blocking=False):
-            self._say("another tab is planning; this one waits ...")
+            self._show_message("another tab is planning; this one waits ...")
             while not free.acquire(timeout=0.2):
                 if self._stop.is_set():
                     raise Stopped
@@ -237,40 +277,31 @@ class TaskPanel:
         finally:
             free.release()
 
-    def _plan(self) -> Any:
-        if self.session.viewer.planning is not None:
-            return self.session.viewer.planning
-        import pliant.planner
-
-        return pliant.planner.plan
-
     def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
         if self._stop.is_set():
             raise Stopped
         self.progress.value = 100.0 * done / max(total, 1)
-        common = sorted(rejected.items(), key=lambda item: -item[1])[:3]
-        fallen = ", ".join(f"{reason} ({count})" for reason, count in common)
-        self._say(f"{stage}: {done} of {total}" + (f"; rejected: {fallen}" if fallen else ""))
+        reasons = common_reasons(rejected, 3)
+        self._show_message(f"{stage}: {done} of {total}" + (f"; rejected: {reasons}" if reasons else ""))
 
-    def _say(self, text: str, *, error: bool = False) -> None:
-        name = "pliant-error" if error else "pliant-text"
-        self.message.content = f'<div class="{name}" style="padding:4px" data-pliant="message">{escape(text)}</div>'
+    def _show_message(self, text: str, *, error: bool = False) -> None:
+        self.message.content = message(text, "message", error=error)
 
     # -- saving --------------------------------------------------------------------------------------------------
 
     def _send_task(self, event: Any) -> None:
-        task = self.session.task
+        task = self.tab.task
         assert task is not None
         event.client.send_file_download(f"{task.name}.yaml", self.text().encode(), save_immediately=True)
 
     def _send_plan(self, event: Any) -> None:
         try:
-            if self.session.plan is None:
+            if self.tab.plan is None:
                 return
-            name, data = plan_bytes(self.session.plan)
+            name, data = plan_bytes(self.tab.plan)
             event.client.send_file_download(name, data, save_immediately=True)
         except Exception as bug:  # shown in the page like any other failure
-            self._say(f"the plan cannot be saved: {type(bug).__name__}: {bug}", error=True)
+            self._show_message(f"the plan cannot be saved: {type(bug).__name__}: {bug}", error=True)
 
 
 def plan_bytes(plan: Plan) -> tuple[str, bytes]:
@@ -280,16 +311,6 @@ def plan_bytes(plan: Plan) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{plan.task.name}.plan"
         return path.name, pliant.files.save_plan(plan, path).read_bytes()
-
-
-_HAND = ("robot", "hand")
-_PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("axis",): ("task", "move", "rotate", "axis"),
-    ("angle",): ("task", "move", "rotate", "angle_deg"),
-}
-"""Where values of the page that are no fields by themselves stand in the file."""
-_FACTORS = {"young": 1e-3, "pressure": 1e-3, "lift": 1e3}
-"""Page units per file unit: kPa and mm."""
 
 
 def _with_defaults(source: str) -> dict[str, Any] | None:
@@ -309,7 +330,7 @@ def _decimals(value: float | tuple[float, ...]) -> int:
     return next((n for n in range(7) if all(math.isclose(round(x, n), x, rel_tol=1e-9) for x in numbers)), 7)
 
 
-def _pick(fields: dict[str, Any], path: tuple[str, ...]) -> Any:
+def _value_at(fields: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = fields
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,19 @@ STYLES = {"dashed": "7 4", "dotted": "1 3"}
 MOST_POINTS = 1200
 
 
+class Band(NamedTuple):
+    """A stretch along x with a name."""
+
+    name: str
+    start: float
+    end: float
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """One curve.
 
-    Args:
+    Attributes:
         label: in the legend; a line without one is not in it.
         x, y: equally many numbers; a gap where y is not finite.
         style: solid for what matters most; dashed and dotted lines are thinner, as companions of the same colour.
@@ -43,8 +51,8 @@ def line_figure(
     title: str,
     x_label: str,
     y_label: str,
-    bands: Sequence[tuple[str, float, float]] = (),
-    limit: tuple[str, float] | None = None,
+    bands: Sequence[Band] = (),
+    limit: float | None = None,
     cursor: float | None = None,
     width: int = 640,
     height: int = 300,
@@ -53,25 +61,25 @@ def line_figure(
     """The picture of some curves, as one `<svg>` element.
 
     Args:
-        bands: (name, from, to) along x, shaded in turn.
-        limit: name and value of a horizontal line that must not be crossed; left out where it is far above.
+        bands: shaded in turn.
+        limit: y of a horizontal line that must not be crossed; left out where it is far above.
         cursor: x of a vertical line.
         alone: for a file of its own, with a size and white behind it; else it is as wide as its place in a page.
     """
     data = [_points(line) for line in lines]
-    xs = np.concatenate([*(x for x, _ in data), *(np.array(band[1:]) for band in bands), np.zeros(1)])
+    xs = np.concatenate([*(x for x, _ in data), *(np.array([band.start, band.end]) for band in bands), np.zeros(1)])
     ys = np.concatenate([*(y[np.isfinite(y)] for _, y in data), np.zeros(1)])
     low, high = float(ys.min()), float(ys.max())
-    if limit is not None and high < limit[1] < 3.0 * max(high, 1e-9):
-        high = limit[1]
+    if limit is not None and high < limit < 3.0 * max(high, 1e-9):
+        high = limit
     high = high if high - low > 1e-12 else low + 1.0
     high += 0.12 * (high - low)  # room for the names of the bands
     low -= 0.04 * (high - low) if low < 0.0 else 0.0
-    x_ticks = round_steps(float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9), 8)
+    x0, x1 = float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9)
+    x_ticks = round_steps(x0, x1, 8)
     y_ticks = round_steps(low, high, 5)
     rows = (sum(bool(line.label) for line in lines) + 2) // 3
     left, right, top, bottom = 58, width - 14, 34, height - 44 - 17 * rows
-    x0, x1 = float(xs.min()), max(float(xs.max()), float(xs.min()) + 1e-9)
     y0, y1 = min(low, y_ticks[0]), max(high, y_ticks[-1])
 
     def px(x: Floats | float) -> Floats:
@@ -97,10 +105,10 @@ def line_figure(
     out += [_text(float(px(x)), bottom + 15, _number(x), anchor="middle") for x in x_ticks]
     out.append(_text(right, bottom + 31, x_label, anchor="end"))
     out.append(_text(right, 18, y_label, anchor="end"))
-    if limit is not None and y0 <= limit[1] <= y1:
-        v = float(py(limit[1]))
+    if limit is not None and y0 <= limit <= y1:
+        v = float(py(limit))
         out.append(_rule(left, v, right, v, stroke="#b3261e", **{"stroke-dasharray": "5 4"}))
-        out.append(_text(right - 4, v - 4, limit[0], anchor="end", fill="#b3261e"))
+        out.append(_text(right - 4, v - 4, "limit", anchor="end", fill="#b3261e"))
     places = iter((left + (k % 3) * (right - left) / 3, bottom + 44 + 17 * (k // 3)) for k in range(len(lines)))
     for k, (line, (curve_x, curve_y)) in enumerate(zip(lines, data, strict=True)):
         style = _stroke(line, k if line.colour is None else line.colour)

@@ -25,7 +25,7 @@ NEAR = 0.1
 class MeasuredPad:
     """All frames of one tactile array.
 
-    Args:
+    Attributes:
         times: k, on the plan's clock, never falling [s].
         counts: k x rows x columns; a cell that sent nothing is negative.
         cell_area: [m^2].
@@ -47,15 +47,15 @@ class MeasuredPad:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunMeasurements:
     """What a run measured, as far as plots and pictures need it.
 
-    Args:
+    Attributes:
         times: n, on the plan's clock [s].
         forces: n normal forces [N] by finger.
         joints: n values [rad, m] by joint name.
         torques: n values [N m, N] by joint name.
-        title: where it comes from, in words.
+        title: where it comes from.
         pads: frames by tactile array.
         rank: of the grasp that was run; None where that is not known.
     """
@@ -68,18 +68,18 @@ class Measured:
     pads: dict[str, MeasuredPad] = field(default_factory=dict)
     rank: int | None = None
 
-    def of(self, rank: int) -> Measured | None:
+    def of(self, rank: int) -> RunMeasurements | None:
         """This, where it may be compared with the grasp of this rank; None where another one was run."""
         return self if self.rank in (None, rank) else None
 
-    def felt(self, time: float) -> dict[str, Floats]:
+    def pressures(self, time: float) -> dict[str, Floats]:
         """Pressures [Pa] by tactile array at a time of the plan; nothing where the run has not begun."""
         found = {name: pad.pressures(time) for name, pad in self.pads.items()}
         return {name: pressures for name, pressures in found.items() if pressures is not None}
 
 
-def measured_run(path: str | Path, plan: Plan) -> Measured:
-    """A run log of a plan, as its plots want it; several regions of one finger are added up.
+def measured_run(path: str | Path, plan: Plan) -> RunMeasurements:
+    """A run log of a plan, as its plots need it; several regions of one finger are added up.
 
     Args:
         path: the run log.
@@ -109,7 +109,7 @@ def measured_run(path: str | Path, plan: Plan) -> Measured:
     torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
     title = f"run log {Path(path).name}: measured values are dotted"
     pads = _pads(log, plan, clock, order)
-    return Measured(clock[order], forces, joints, torques, title, pads, _rank(log, plan, clock, order))
+    return RunMeasurements(clock[order], forces, joints, torques, title, pads, _rank(log, plan, clock, order))
 
 
 def _plan_clock(log: RunLog) -> Floats:
@@ -146,7 +146,7 @@ def _pads(log: RunLog, plan: Plan, clock: Floats, order: Ints) -> dict[str, Meas
     if hand is None or not len(order):
         return {}
     run_times = np.asarray(log["time"], dtype=np.float64)[order]
-    # A run may wait or go back a little; what was felt last at a time of the plan counts.
+    # A run may wait or go back a little; what was measured last at a time of the plan counts.
     plan_times = np.maximum.accumulate(clock[order])
     sensor = log.pad_sensor
     pads = {}

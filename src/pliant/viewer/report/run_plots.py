@@ -1,22 +1,24 @@
-"""Plots of a run as in [D] fig. 7-8: forces, joints and torques, planned against measured; what the pads felt."""
+"""Plots of a run as in [D] fig. 7-8: forces, joints and torques, planned against measured; pad pressures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
+from pliant.arrays import Floats
 from pliant.control import RunLog, RunPhase
 from pliant.documents import make_folder
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
 from pliant.robot import HandDescription
 from pliant.tactile import PadSensor, TactileFrame, TactileProcessor
-from pliant.viewer.report.figures import Line, line_figure
-from pliant.viewer.report.pad_image import readings_image
-from pliant.viewer.still.png import save_png
+from pliant.viewer.report.figures import Band, Line, line_figure
+from pliant.viewer.report.pad_pressures import readings_image
+from pliant.viewer.still.render import save_png
 
 
 def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int = 7) -> Mapping[str, str]:
@@ -27,51 +29,44 @@ def run_figures(log: RunLog, *, limit: float | None = None, largest_joints: int 
         largest_joints: only the joints that bear or move most are drawn; as many as there are colours.
     """
     t = log["time"] - (log["time"][0] if len(log) else 0.0)
-    bands = _bands(log, t)
-    forces = []
-    for i, name in enumerate(log.contacts):
-        forces += [
-            Line(name, t, log["force_measured"][:, i], colour=i),
-            Line("", t, log["force_filtered"][:, i], "dotted", i),
-            Line("", t, log["force_planned"][:, i], "dashed", i),
-        ]
-    joints, torques = [], []
+    contacts = range(len(log.contacts))
     q = log["q_measured"]
     moved = np.nan_to_num(np.fmax.reduce(q, axis=0) - np.fmin.reduce(q, axis=0)) if len(log) else np.zeros(0)
-    for k, j in enumerate(np.argsort(-moved)[:largest_joints]):
-        joints += [
-            Line(log.joints[j], t, log["q_measured"][:, j], colour=k),
-            Line("", t, log["q_planned"][:, j], "dashed", k),
-        ]
-    bearing = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
-    rating = bearing / max(float(bearing.max(initial=0.0)), 1e-9)
-    for k, j in enumerate(np.argsort(-rating)[:largest_joints]):
-        torques += [
-            Line(log.joints[j], t, log["torque_measured"][:, j], colour=k),
-            Line("", t, log["torque_planned"][:, j], "dashed", k),
-        ]
-    away = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
-    points = [Line(name, t, away[:, i], colour=i) for i, name in enumerate(log.contacts)]
-    drawn = {
-        "forces": (forces, "Contact forces: solid measured, dotted filtered, dashed planned", "N"),
-        "joints": (joints, "Joints: solid measured, dashed planned", "rad, m"),
-        "torques": (torques, "Joint torques: solid measured, dashed planned", "N m, N"),
-        "points": (points, "Centre of pressure: distance from the planned one", "mm"),
-    }
+    loads = np.nan_to_num(np.abs(log["torque_planned"])).max(axis=0, initial=0.0)
+    most_moved, most_loaded = (np.argsort(-values)[:largest_joints].tolist() for values in (moved, loads))
+    distance = 1e3 * np.linalg.norm(log["point_measured"] - log["point_planned"], axis=2)
+    forces = _compared(log, t, "force", log.contacts, contacts, filtered=True)
+    points = [Line(log.contacts[i], t, distance[:, i], colour=i) for i in contacts]
+    figure = partial(line_figure, x_label="time [s]", bands=_bands(log, t), width=720, height=340, alone=True)
     return {
-        name: line_figure(
-            lines,
-            title=title,
-            x_label="time [s]",
-            y_label=unit,
-            bands=bands,
-            limit=("limit", limit) if limit is not None and name == "forces" else None,
-            width=720,
-            height=340,
-            alone=True,
-        )
-        for name, (lines, title, unit) in drawn.items()
+        "forces": figure(
+            forces, title="Contact forces: solid measured, dotted filtered, dashed planned", y_label="N", limit=limit
+        ),
+        "joints": figure(
+            _compared(log, t, "q", log.joints, most_moved),
+            title="Joints: solid measured, dashed planned",
+            y_label="rad, m",
+        ),
+        "torques": figure(
+            _compared(log, t, "torque", log.joints, most_loaded),
+            title="Joint torques: solid measured, dashed planned",
+            y_label="N m, N",
+        ),
+        "points": figure(points, title="Centre of pressure: distance from the planned one", y_label="mm"),
     }
+
+
+def _compared(
+    log: RunLog, t: Floats, what: str, names: Sequence[str], columns: Iterable[int], *, filtered: bool = False
+) -> list[Line]:
+    """Of every column what was measured, what was filtered from it if asked for, and what was planned."""
+    lines: list[Line] = []
+    for colour, i in enumerate(columns):
+        lines.append(Line(names[i], t, log[f"{what}_measured"][:, i], colour=colour))
+        if filtered:
+            lines.append(Line("", t, log[f"{what}_filtered"][:, i], "dotted", colour))
+        lines.append(Line("", t, log[f"{what}_planned"][:, i], "dashed", colour))
+    return lines
 
 
 def write_run_plots(
@@ -86,7 +81,7 @@ def write_run_plots(
 
     Args:
         hand: whose pads they are.
-        sensor: what counts mean; as the log tells by default.
+        sensor: what counts mean; that of the log by default.
         limit: the permitted force [N].
     """
     target = make_folder(folder)
@@ -114,10 +109,10 @@ def write_run_plots(
     return files
 
 
-def _bands(log: RunLog, t: np.ndarray) -> list[tuple[str, float, float]]:
+def _bands(log: RunLog, t: Floats) -> list[Band]:
     bands, start = [], 0
     for phase, group in groupby(log.phases):
         end = start + len(list(group))
-        bands.append((str(phase), float(t[start]), float(t[min(end, len(t) - 1)])))
+        bands.append(Band(str(phase), float(t[start]), float(t[min(end, len(t) - 1)])))
         start = end
     return bands

@@ -26,6 +26,10 @@ REST: Colour = (0.98, 0.98, 0.98)
 """Centre of mass of the undeformed object."""
 GHOST: Colour = (0.10, 0.45, 0.85)
 """A hand at a hypothesis."""
+LIQUID: Colour = (0.25, 0.55, 0.85)
+"""The surface of a vessel's liquid."""
+GREY: Colour = (0.72, 0.73, 0.75)
+"""Of a surface without a given colour."""
 
 # Okabe and Ito's eight (Color Universal Design, 2008) without yellow, which white paper swallows.
 CATEGORIES: tuple[Colour, ...] = (
@@ -62,12 +66,6 @@ def scale_colours(shares: ArrayLike) -> Floats:
     low = np.minimum(place.astype(np.int64), _ENTRIES - 2)
     part = (place - low)[..., None]
     return np.asarray((1.0 - part) * table[low] + part * table[low + 1])
-
-
-def oklab(colours: ArrayLike) -> Floats:
-    """Lightness and the two colour axes of sRGB colours."""
-    cone = linear_light(colours) @ _TO_CONE.T
-    return np.asarray(np.cbrt(cone) @ _TO_LAB.T)
 
 
 def linear_light(colours: ArrayLike) -> Floats:

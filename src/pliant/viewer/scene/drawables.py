@@ -1,4 +1,4 @@
-"""Things to draw: coloured surfaces in world coordinates; no server and no window needed."""
+"""Coloured surfaces in world coordinates, arrows and balls among them; no server and no window needed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from numpy.typing import ArrayLike
 
 from pliant.arrays import Floats
 from pliant.objects import Mesh
-from pliant.robot import Robot, link_surfaces
-
-Colour = tuple[float, float, float]
-DEFAULT_COLOUR: Colour = (0.72, 0.73, 0.75)
+from pliant.viewer.scene.colours import GREY, Colour
 
 
 @dataclass(frozen=True, eq=False)
 class Drawable:
     """A surface in world coordinates with a colour.
 
-    Args:
+    Attributes:
         mesh: the surface.
         colour: red, green, blue in 0..1, for all of it or one row per vertex.
         name: for legends and picking.
@@ -30,21 +27,10 @@ class Drawable:
     """
 
     mesh: Mesh
-    colour: Colour | Floats = DEFAULT_COLOUR
+    colour: Colour | Floats = GREY
     name: str = ""
     gloss: float = 0.25
     opacity: float = 1.0
-
-
-def robot_drawables(robot: Robot, q: Floats) -> list[Drawable]:
-    """Every visual shape of a robot at joints ``q``, in the URDF's colours."""
-    drawables = []
-    for link in robot.urdf.links:
-        T_world_link = robot.pose(link.name, q)
-        for shape in link_surfaces(link, "visual"):
-            colour = shape.colour[:3] if shape.colour is not None else DEFAULT_COLOUR
-            drawables.append(Drawable(shape.mesh.transformed(T_world_link), colour, link.name))
-    return drawables
 
 
 def arrow(start: ArrayLike, vector: ArrayLike, *, radius: float, colour: Colour, name: str = "") -> Drawable:

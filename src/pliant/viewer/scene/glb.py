@@ -26,10 +26,10 @@ def glb_bytes(
         roughness: of the surface, 0 mirror .. 1 chalk.
         opacity: below 1 what lies behind is seen through it.
     """
-    look: dict[str, object] = {"metallicFactor": 0.0, "roughnessFactor": roughness}
-    material: dict[str, object] = {"pbrMetallicRoughness": look, "doubleSided": True}
+    surface: dict[str, object] = {"metallicFactor": 0.0, "roughnessFactor": roughness}
+    material: dict[str, object] = {"pbrMetallicRoughness": surface, "doubleSided": True}
     if opacity < 1.0:
-        look["baseColorFactor"] = [1.0, 1.0, 1.0, opacity]
+        surface["baseColorFactor"] = [1.0, 1.0, 1.0, opacity]
         material["alphaMode"] = "BLEND"
     v = np.ascontiguousarray(vertices, dtype="<f4")
     small = len(v) < 65536

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
+from pliant.constants import GRAVITY
 from pliant.objects import Body, Mesh, clip_below
-from pliant.planner import Moment, PlannedContact, PlannedGrasp, Timeline
+from pliant.planner import Moment, PlannedContact, PlannedGrasp, Task, Timeline
+from pliant.viewer.scene.colours import ARROW, WEIGHT, Colour
 
 
 @dataclass(frozen=True, eq=False)
 class ForceArrow:
     """A force as an arrow in the world: a contact's ends where it acts, the weight starts there.
 
-    Args:
+    Attributes:
         start, end: of the arrow [m].
         force: its size [N].
         contact: the contact it belongs to; None for the weight.
@@ -29,8 +32,62 @@ class ForceArrow:
 
     @property
     def label(self) -> str:
-        """The force in words as short as the picture allows."""
+        """The force as a short text."""
         return f"{self.force:.2f} N" if self.contact is not None else f"weight {self.force:.2f} N"
+
+    @property
+    def colour(self) -> Colour:
+        """Of contact forces and of the weight."""
+        return ARROW if self.contact is not None else WEIGHT
+
+
+class MarkerSizes(NamedTuple):
+    """How large markers are drawn [m]."""
+
+    arrow_radius: float
+    head_radius: float
+    head_length: float
+    centre_radius: float
+    cone_height: float
+
+
+class Markers(NamedTuple):
+    """Everything that explains a grasp at one moment, in the world.
+
+    Attributes:
+        arrows: contact forces other than zero, then the weight if the object is held.
+        Ts_world_cone: where the friction cones have their tips.
+        centre, centre_at_rest: centre of mass of the deformed and the undeformed object [m]; None before the touch.
+        liquid: the liquid's surface; None for a solid.
+    """
+
+    arrows: list[ForceArrow]
+    Ts_world_cone: list[pin.SE3]
+    centre: Floats | None
+    centre_at_rest: Floats | None
+    liquid: Mesh | None
+
+
+def marker_sizes(mesh: Mesh) -> MarkerSizes:
+    """In proportion to the object."""
+    size = float(mesh.extents.max())
+    return MarkerSizes(0.016 * size, 0.045 * size, 0.11 * size, 0.035 * size, 0.45 * size)
+
+
+def markers_at(task: Task, timeline: Timeline | None, moment: Moment | None) -> Markers:
+    """The markers at a moment of a grasp; with none only the liquid where the task starts."""
+    if timeline is None or moment is None:
+        return Markers([], [], None, None, liquid_surface(task.body, task.T_world_object))
+    scale = arrow_scale(timeline.grasp, task.body.mesh)
+    arrows = [*force_arrows(moment, scale), weight_arrow(moment, scale, GRAVITY * task.body.mass)]
+    touched = moment.state is not None
+    return Markers(
+        [arrow for arrow in arrows if arrow is not None and arrow.force > 0.0],
+        [moment.T_world_object * contact.T_object_contact for contact in moment.contacts],
+        centre_of_mass(moment) if touched else None,
+        centre_of_mass(moment, at_rest=True) if touched else None,
+        liquid_surface(task.body, moment.T_world_object, timeline, moment),
+    )
 
 
 def arrow_scale(grasp: PlannedGrasp, mesh: Mesh) -> float:
@@ -80,32 +137,24 @@ def cone_mesh(friction: float, height: float, *, sides: int = 40) -> Mesh:
     return Mesh(np.vstack([np.zeros(3), rim]), faces, "cone")
 
 
-def liquid_at(body: Body, timeline: Timeline | None, moment: Moment | None, T_world_object: pin.SE3) -> Mesh | None:
-    """The liquid's surface at a moment, in the deformed vessel and at the plan's level; None for a solid."""
+def liquid_surface(
+    body: Body, T_world_object: pin.SE3, timeline: Timeline | None = None, moment: Moment | None = None
+) -> Mesh | None:
+    """The liquid's surface in the world; None for a solid.
+
+    Args:
+        timeline, moment: for the deformed vessel and the plan's level; without them the vessel is undeformed.
+    """
     if body.liquid is None:
         return None
     vertices, level = body.mesh.vertices, None
     if timeline is not None and moment is not None and moment.state is not None:
         vertices = vertices + timeline.displacement(moment)
         level = moment.liquid_level
-    return liquid_face(body, vertices, T_world_object, level)
-
-
-def liquid_face(body: Body, vertices: Floats, T_world_object: pin.SE3, level: float | None = None) -> Mesh | None:
-    """The liquid's surface inside a vessel in world coordinates; None for a solid.
-
-    Args:
-        vertices: the vessel's own vertices, displaced, in its frame [m].
-        level: height of the surface in the world [m]; that of the undeformed vessel if None.
-    """
-    if body.liquid is None:
-        return None
     up = np.array([0.0, 0.0, 1.0])
-    world = Mesh(vertices, body.mesh.faces).transformed(T_world_object)
     if level is None:
-        local = T_world_object.rotation.T @ up
-        state = body.liquid_at(local)
+        state = body.liquid_at(T_world_object.rotation.T @ up)
         assert state is not None
         level = float(state.level + T_world_object.translation[2])
-    _, cap = clip_below(world, up, level)
+    _, cap = clip_below(Mesh(vertices, body.mesh.faces).transformed(T_world_object), up, level)
     return cap if len(cap.faces) else None

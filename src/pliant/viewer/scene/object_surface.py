@@ -1,8 +1,9 @@
-"""The object's surface for the eye: finer where pads press, displaced, and coloured by a number at every vertex."""
+"""The object's surface as it is drawn: finer where pads press, displaced, and coloured by a number at every vertex."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,16 @@ from pliant.planner import Moment, PlannedContact, PlannedGrasp, Timeline
 from pliant.viewer.scene.colours import scale_colours
 
 PLAIN = (0.88, 0.52, 0.26)
+VESSEL_OPACITY = 0.6
+"""Of an object with liquid in it."""
 MOST_FACES = 60_000
+MOST_SHAPES = 24
 _EDGES_PER_RADIUS = 4.0
 """Edges under a pad end up shorter than its patch's radius over this number."""
 
 
 class ColourBy(StrEnum):
-    """What the object's colour tells."""
+    """What the object's colour stands for."""
 
     DISPLACEMENT = "displacement"
     PRESSURE = "pressure"
@@ -30,6 +34,11 @@ class ColourBy(StrEnum):
     def unit(self) -> str:
         """Of the colour bar."""
         return {"displacement": "mm", "pressure": "kPa"}.get(self.value, "")
+
+    @property
+    def quantity(self) -> str:
+        """What the colour bar measures."""
+        return "contact pressure" if self is ColourBy.PRESSURE else self.value
 
 
 class ObjectSurface:
@@ -50,22 +59,14 @@ class ObjectSurface:
             sum((_pressure(contact, self.rest) for contact in state.contacts), start=np.zeros(len(self.rest)))
             for state in grasp.states
         ]
-
-    @property
-    def largest_displacement(self) -> float:
-        """Over the whole operation [m]."""
-        return max(float(np.linalg.norm(u, axis=1).max()) for u in self._moves)
-
-    @property
-    def largest_pressure(self) -> float:
-        """Over the whole operation, as shown: smoothed over a cell [Pa]."""
-        return max(float(p.max()) for p in self._pressures)
+        self._tops = {
+            ColourBy.DISPLACEMENT: 1e3 * max(float(np.linalg.norm(u, axis=1).max()) for u in self._moves),
+            ColourBy.PRESSURE: 1e-3 * max(float(p.max()) for p in self._pressures),
+        }
 
     def top(self, colour_by: ColourBy) -> float:
-        """The number that the brightest colour stands for, in the colour bar's unit."""
-        if colour_by is ColourBy.DISPLACEMENT:
-            return 1e3 * self.largest_displacement
-        return 1e-3 * self.largest_pressure if colour_by is ColourBy.PRESSURE else 1.0
+        """The number that the brightest colour stands for, in the colour bar's unit: the operation's largest."""
+        return self._tops.get(colour_by, 1.0)
 
     def vertices(self, moment: Moment, *, exaggerate: float = 1.0) -> Floats:
         """Displaced vertices in the object's frame [m]."""
@@ -76,7 +77,7 @@ class ObjectSurface:
         if colour_by is ColourBy.DISPLACEMENT:
             return np.asarray(1e3 * np.linalg.norm(self._blend(self._moves, moment, moment.depth_share), axis=1))
         if colour_by is ColourBy.PRESSURE:
-            # The force grows linearly during the squeeze, so the pressure grows with its cube root (Hertz).
+            # The depth grows linearly during the squeeze, so the pressure grows with its square root (Hertz).
             return np.asarray(1e-3 * self._blend(self._pressures, moment, moment.pressure_share))
         return np.zeros(len(self.rest))
 
@@ -87,7 +88,8 @@ class ObjectSurface:
         top = self.top(colour_by)
         return scale_colours(self.values(moment, colour_by) / top if top > 0.0 else np.zeros(len(self.rest)))
 
-    def key_times(self, most: int = 24) -> list[float]:
+    @cached_property
+    def key_times(self) -> list[float]:
         """Instants at which the shape is worth showing anew: the squeeze in even steps, then states that differ."""
         times = self.timeline.times
         squeeze = (
@@ -95,13 +97,13 @@ class ObjectSurface:
             if times[0] > self.timeline.touch_time
             else []
         )
-        largest = max(self.largest_displacement, 1e-12)
+        largest = max(1e-3 * self.top(ColourBy.DISPLACEMENT), 1e-12)
         kept, last = [float(times[0])], 0
         for k in range(1, len(times)):
             if np.abs(self._moves[k] - self._moves[last]).max() > 0.01 * largest:
                 kept.append(float(times[k]))
                 last = k
-        room = max(most - len(squeeze), 2)
+        room = max(MOST_SHAPES - len(squeeze), 2)
         if len(kept) > room:
             kept = [kept[i] for i in np.unique(np.linspace(0, len(kept) - 1, room).round().astype(int))]
         return [*squeeze, *kept]

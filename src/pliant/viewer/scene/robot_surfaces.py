@@ -1,6 +1,8 @@
-"""Robots as surfaces for the eye: creased meshes per link, and a whole hand in one mesh for its ghost."""
+"""Robots as coloured surfaces: shapes of every link with sharp edges, and a whole hand in one mesh for its ghost."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -8,23 +10,48 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.objects import Mesh
 from pliant.planner import Hypothesis
-from pliant.robot import PALM_FRAME, Assembly, link_mesh, link_surfaces
+from pliant.robot import PALM_FRAME, Assembly, Link, Robot, link_mesh, link_surfaces
+from pliant.viewer.scene.colours import GREY, Colour
+from pliant.viewer.scene.drawables import Drawable
 
 CREASE = float(np.cos(np.radians(35.0)))
-DEFAULT = (0.72, 0.73, 0.75)
 
 
-def link_shapes(assembly: Assembly) -> dict[str, list[tuple[Mesh, tuple[float, float, float]]]]:
+class ColouredMesh(NamedTuple):
+    """A surface of one colour."""
+
+    mesh: Mesh
+    colour: Colour
+
+
+def coloured_surfaces(link: Link) -> list[ColouredMesh]:
+    """Visual shapes of a link in its own frame, in the URDF's colours."""
+    return [
+        ColouredMesh(shape.mesh, shape.colour[:3] if shape.colour is not None else GREY)
+        for shape in link_surfaces(link, "visual")
+    ]
+
+
+def robot_drawables(robot: Robot, q: Floats) -> list[Drawable]:
+    """Every visual shape of a robot at joints ``q``, in the URDF's colours."""
+    drawables = []
+    for link in robot.urdf.links:
+        T_world_link = robot.pose(link.name, q)
+        for mesh, colour in coloured_surfaces(link):
+            drawables.append(Drawable(mesh.transformed(T_world_link), colour, link.name))
+    return drawables
+
+
+def link_shapes(assembly: Assembly) -> dict[str, list[ColouredMesh]]:
     """Visual shapes of every link in its own frame, shapes of one colour joined, sharp edges kept sharp."""
-    out: dict[str, list[tuple[Mesh, tuple[float, float, float]]]] = {}
+    shapes: dict[str, list[ColouredMesh]] = {}
     for link in assembly.robot.urdf.links:
-        groups: dict[tuple[float, float, float], list[Mesh]] = {}
-        for shape in link_surfaces(link, "visual"):
-            colour = shape.colour[:3] if shape.colour is not None else DEFAULT
-            groups.setdefault(colour, []).append(creased(shape.mesh))
+        groups: dict[Colour, list[Mesh]] = {}
+        for mesh, colour in coloured_surfaces(link):
+            groups.setdefault(colour, []).append(creased(mesh))
         if groups:
-            out[link.name] = [(_joined(meshes), colour) for colour, meshes in groups.items()]
-    return out
+            shapes[link.name] = [ColouredMesh(_joined(meshes), colour) for colour, meshes in groups.items()]
+    return shapes
 
 
 def hand_links(assembly: Assembly) -> tuple[str, ...]:

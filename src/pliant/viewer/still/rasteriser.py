@@ -1,6 +1,8 @@
-"""Triangles into a depth image: the inner loop of `still`."""
+"""Triangles into a depth image: the inner loops of a picture."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -8,19 +10,21 @@ from numba import njit
 from pliant.arrays import Floats, Ints
 
 
-def rasterise(
-    pixels: Floats, depths: Floats, width: int, height: int, flat: bool = False
-) -> tuple[Floats, Ints, Floats]:
-    """Nearest depth, triangle and barycentric weights of every pixel.
+class RasterImage(NamedTuple):
+    """What every pixel shows.
 
-    Args:
-        pixels: m x 3 x 2 corner positions [pixels].
-        depths: m x 3 corner depths, positive in front of the eye [m].
-        flat: parallel projection: depth is linear in the picture; otherwise its inverse is.
+    Attributes:
+        depth: h x w, of the nearest surface [m]; infinite where there is none.
+        owner: h x w, the triangle that is seen; -1 where there is none.
+        weights: h x w x 3, barycentric, of its corners.
     """
-    return _rasterise(np.ascontiguousarray(pixels), np.ascontiguousarray(depths), width, height, flat)
+
+    depth: Floats
+    owner: Ints
+    weights: Floats
 
 
+@njit(cache=True)
 def lit_share(texels: Floats, depths: Floats, nearest: Floats) -> Floats:
     """Share of the 5 x 5 texels around each point in which nothing lies nearer to the lamp.
 
@@ -29,11 +33,6 @@ def lit_share(texels: Floats, depths: Floats, nearest: Floats) -> Floats:
         depths: n depths of the points, already moved towards the lamp by the tolerance.
         nearest: the depth image; outside it everything is lit.
     """
-    return _lit_share(np.ascontiguousarray(texels), np.ascontiguousarray(depths), nearest)
-
-
-@njit(cache=True)
-def _lit_share(texels, depths, nearest):  # type: ignore[no-untyped-def]
     lit = np.zeros(len(depths))
     height, width = nearest.shape
     for k in range(len(depths)):
@@ -47,7 +46,14 @@ def _lit_share(texels, depths, nearest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _rasterise(pixels, depths, width, height, flat):  # type: ignore[no-untyped-def]
+def rasterise(pixels: Floats, depths: Floats, width: int, height: int, flat: bool) -> RasterImage:
+    """Draw triangles, the nearest one into every pixel.
+
+    Args:
+        pixels: m x 3 x 2 corner positions [pixels].
+        depths: m x 3 corner depths, positive in front of the eye [m].
+        flat: parallel projection: depth is linear in the picture; otherwise its inverse is.
+    """
     depth = np.full((height, width), np.inf)
     owner = np.full((height, width), -1, dtype=np.int64)
     weights = np.zeros((height, width, 3))
@@ -83,4 +89,4 @@ def _rasterise(pixels, depths, width, height, flat):  # type: ignore[no-untyped-
                     depth[i, j] = z
                     owner[i, j] = t
                     weights[i, j, 0], weights[i, j, 1], weights[i, j, 2] = a, b, c
-    return depth, owner, weights
+    return RasterImage(depth, owner, weights)

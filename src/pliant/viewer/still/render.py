@@ -2,18 +2,28 @@
 
 A plain z-buffer: every triangle is drawn into a depth image once from the camera and once from the lamp; pixels are
 shaded with interpolated normals, darkened where the lamp does not reach and in creases; 2 x 2 samples are averaged.
+Pictures become PNG files, or sources of images inside a page.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.errors import OptionError, Problem
+from pliant.file_bytes import write_bytes
 from pliant.viewer.scene.drawables import Drawable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 BACKGROUND_TOP = np.array([0.96, 0.97, 0.985])
 BACKGROUND_BOTTOM = np.array([0.86, 0.88, 0.91])
@@ -25,7 +35,7 @@ CREASE = np.cos(np.radians(38.0))
 class Camera:
     """Where the picture is taken from.
 
-    Args:
+    Attributes:
         eye: position [m].
         axes: rows: right, up, backwards.
         field_of_view: vertical angle [rad].
@@ -40,19 +50,14 @@ def look_at(eye: ArrayLike, target: ArrayLike, *, field_of_view_deg: float = 28.
     """A camera at ``eye`` that looks at ``target``, z upwards."""
     e, t = np.asarray(eye, dtype=np.float64), np.asarray(target, dtype=np.float64)
     back = (e - t) / np.linalg.norm(e - t)
-    # From straight above or below "up" says nothing: then y is up in the picture.
+    # From straight above or below "up" has no direction: then y is up in the picture.
     right = np.cross((0.0, 0.0, 1.0) if abs(back[2]) < 1.0 - 1e-9 else (0.0, 1.0, 0.0), back)
     right /= np.linalg.norm(right)
     return Camera(e, np.vstack([right, np.cross(back, right), back]), np.radians(field_of_view_deg))
 
 
 def render(
-    drawables: Sequence[Drawable],
-    camera: Camera,
-    *,
-    width: int = 1200,
-    height: int = 800,
-    ground: float | None = None,
+    drawables: Sequence[Drawable], camera: Camera, *, width: int = 1200, height: int = 800, ground: float | None = None
 ) -> NDArray[np.uint8]:
     """The picture, height x width x 3.
 
@@ -62,28 +67,19 @@ def render(
     w, h = 2 * width, 2 * height
     solid = [item for item in drawables if item.opacity >= 1.0]
     clear = [item for item in drawables if item.opacity < 1.0]
-    lamp = _lamp(camera)
     scene = _gather(solid or clear)
-    shadow = _ShadowMap(scene.corners, lamp)
-    image, _ = _picture(scene, camera, lamp, shadow, w, h, ground)
+    lamp = _Lamp(scene.corners, camera)
+    image, _ = _picture(scene, camera, lamp, w, h, ground)
     if clear and solid:
         # What is seen through is drawn once more as if it were solid, and laid over; it casts no shadow.
-        front, seen = _picture(_gather([*solid, *clear]), camera, lamp, shadow, w, h, None, only_clear=True)
+        front, seen = _picture(_gather([*solid, *clear]), camera, lamp, w, h, None, only_clear=True)
         image += seen[..., None] * (front - image)
     image = image.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
     return np.asarray(np.clip(255.0 * image ** (1 / 1.1), 0, 255), dtype=np.uint8)
 
 
 def _picture(
-    scene: _Scene,
-    camera: Camera,
-    lamp: Floats,
-    shadow: _ShadowMap,
-    w: int,
-    h: int,
-    ground: float | None,
-    *,
-    only_clear: bool = False,
+    scene: _Scene, camera: Camera, lamp: _Lamp, w: int, h: int, ground: float | None, *, only_clear: bool = False
 ) -> tuple[Floats, Floats]:
     """All surfaces as if they were solid, and the opacity of what each pixel shows where that is below 1, else 0.
 
@@ -94,17 +90,17 @@ def _picture(
 
     focal = 0.5 * h / np.tan(0.5 * camera.field_of_view)
     local = (scene.corners - camera.eye) @ camera.axes.T
-    depth_buffer, owner, weights = rasterise(_perspective(local, focal, w, h), -local[..., 2], w, h)
+    depth_buffer, owner, weights = rasterise(_perspective(local, focal, w, h), -local[..., 2], w, h, False)
     image = _background(w, h)
     rays = _rays(camera, focal, w, h)
     hit = owner >= 0
     opacity = np.where(hit, scene.opacity[owner], 1.0)
     if ground is not None:
-        _paint_ground(image, camera, rays, ground, hit, shadow, scene)
+        _paint_ground(image, camera.eye, rays, ground, hit, lamp, scene)
     if only_clear:
         hit &= opacity < 1.0
     points = camera.eye + rays[hit] * depth_buffer[hit][:, None]
-    image[hit] = _shade(scene, owner[hit], weights[hit], points, camera, lamp, shadow)
+    image[hit] = _shade(scene, owner[hit], weights[hit], points, camera.eye, lamp)
     image[hit] *= _crevices(depth_buffer, hit, focal)[hit][:, None]
     return image, np.where(opacity < 1.0, opacity, 0.0)
 
@@ -173,34 +169,28 @@ def _rays(camera: Camera, focal: float, w: int, h: int) -> Floats:
     return np.asarray(local @ camera.axes)
 
 
-def _lamp(camera: Camera) -> Floats:
-    """Direction towards the lamp: over the camera's left shoulder."""
-    right, up, back = camera.axes
-    direction = 0.75 * back - 0.55 * right + 0.35 * up + np.array([0.0, 0.0, 0.9])
-    return np.asarray(direction / np.linalg.norm(direction))
-
-
-class _ShadowMap:
-    """Depth of the scene as the lamp sees it."""
+class _Lamp:
+    """The lamp over the camera's left shoulder, with the depth of the scene as it is seen from there."""
 
     SIZE = 1600
 
-    def __init__(self, corners: Floats, lamp: Floats) -> None:
+    def __init__(self, corners: Floats, camera: Camera) -> None:
         from pliant.viewer.still.rasteriser import rasterise
 
-        right = np.cross((0.0, 0.0, 1.0), lamp)
-        right /= np.linalg.norm(right)
-        self.axes = np.vstack([right, np.cross(lamp, right), lamp])
+        right, up, back = camera.axes
+        direction = 0.75 * back - 0.55 * right + 0.35 * up + np.array([0.0, 0.0, 0.9])
+        self.direction = np.asarray(direction / np.linalg.norm(direction))
+        across = np.cross((0.0, 0.0, 1.0), self.direction)
+        across /= np.linalg.norm(across)
+        self.axes = np.vstack([across, np.cross(self.direction, across), self.direction])
         local = corners @ self.axes.T
         flat = local.reshape(-1, 3)
         self.low = flat[:, :2].min(axis=0)
         self.scale = (self.SIZE - 4) / np.ptp(flat[:, :2], axis=0).max()
         self.top = flat[:, 2].max()
         self.bias = 1.5 / self.scale
-        depth, _, _ = rasterise(
-            (local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0, self.SIZE, self.SIZE, True
-        )
-        self.depth = depth
+        pixels, depths = (local[..., :2] - self.low) * self.scale + 2, self.top - local[..., 2] + 1.0
+        self.depth = rasterise(pixels, depths, self.SIZE, self.SIZE, True).depth
 
     def light(self, points: Floats, normals: Floats | None = None) -> Floats:
         """Share of the lamp's light that reaches each point, softened over 5 x 5 texels."""
@@ -213,25 +203,17 @@ class _ShadowMap:
         )
 
 
-def _shade(
-    scene: _Scene,
-    owner: Ints,
-    weights: Floats,
-    points: Floats,
-    camera: Camera,
-    lamp: Floats,
-    shadow: _ShadowMap,
-) -> Floats:
+def _shade(scene: _Scene, owner: Ints, weights: Floats, points: Floats, eye: Floats, lamp: _Lamp) -> Floats:
     normal = np.einsum("ij,ijk->ik", weights, scene.normals[owner])
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
     base = np.einsum("ij,ijk->ik", weights, scene.colours[owner])
-    view = camera.eye - points
+    view = eye - points
     view /= np.linalg.norm(view, axis=1, keepdims=True)
     # Seen from behind (open or thin surfaces): light the side that is looked at.
     normal *= np.where(np.einsum("ij,ij->i", normal, view) < 0, -1.0, 1.0)[:, None]
-    lit = shadow.light(points, normal)
-    key = np.clip(normal @ lamp, 0.0, None) * lit
-    half = view + lamp
+    lit = lamp.light(points, normal)
+    key = np.clip(normal @ lamp.direction, 0.0, None) * lit
+    half = view + lamp.direction
     half /= np.linalg.norm(half, axis=1, keepdims=True)
     shine = np.clip(np.einsum("ij,ij->i", normal, half), 0.0, None) ** 40 * lit * scene.gloss[owner]
     rim = (1.0 - np.clip(np.einsum("ij,ij->i", normal, view), 0.0, 1.0)) ** 3
@@ -240,23 +222,17 @@ def _shade(
 
 
 def _paint_ground(
-    image: Floats,
-    camera: Camera,
-    rays: Floats,
-    height: float,
-    hit: Bools,
-    shadow: _ShadowMap,
-    scene: _Scene,
+    image: Floats, eye: Floats, rays: Floats, height: float, hit: Bools, lamp: _Lamp, scene: _Scene
 ) -> None:
     """A floor that fades into the background, with the scene's shadow on it."""
-    t = (height - camera.eye[2]) / np.where(np.abs(rays[..., 2]) > 1e-9, rays[..., 2], 1e-9)
+    t = (height - eye[2]) / np.where(np.abs(rays[..., 2]) > 1e-9, rays[..., 2], 1e-9)
     flat = scene.corners.reshape(-1, 3)
     centre, size = 0.5 * (flat.min(axis=0) + flat.max(axis=0)), np.ptp(flat, axis=0).max()
-    seen = ~hit & (t > 0) & (t < 10 * (size + np.linalg.norm(camera.eye - centre)))
-    points = camera.eye + rays[seen] * t[seen][:, None]
+    seen = ~hit & (t > 0) & (t < 10 * (size + np.linalg.norm(eye - centre)))
+    points = eye + rays[seen] * t[seen][:, None]
     distance = np.linalg.norm(points[:, :2] - centre[:2], axis=1) / size
     fade = np.clip(1.6 - 0.9 * distance, 0.0, 1.0)[:, None]
-    colour = GROUND * (0.66 + 0.34 * shadow.light(points))[:, None]
+    colour = GROUND * (0.66 + 0.34 * lamp.light(points))[:, None]
     image[seen] = fade * colour + (1 - fade) * image[seen]
 
 
@@ -282,3 +258,26 @@ def _crevices(depth: Floats, hit: Bools, focal: float) -> Floats:
             hollow += np.clip(rise / size - 0.15, 0.0, 1.0) * (rise < 10 * size)
         shade -= 0.16 * hollow / 4.0
     return np.clip(shade, 0.5, 1.0)
+
+
+def png_bytes(picture: NDArray[np.uint8] | Image, *, optimize: bool = False) -> bytes:
+    """The bytes of a PNG file; ``optimize`` spends time on a smaller one."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(np.asarray(picture)).save(buffer, format="PNG", optimize=optimize)
+    return buffer.getvalue()
+
+
+def png_source(picture: NDArray[np.uint8] | Image) -> str:
+    """A picture as the source of an image inside a page: no file, no request."""
+    return "data:image/png;base64," + base64.b64encode(png_bytes(picture, optimize=True)).decode()
+
+
+def save_png(picture: NDArray[np.uint8] | Image, path: str | Path) -> Path:
+    """Write a picture; folders are made as needed, a file of that name is replaced when the new one is complete."""
+    path = Path(path)
+    if path.suffix.lower() != ".png":
+        raise OptionError(str(path), Problem("", f"pictures are not written as '{path.suffix}'", "a name in .png"))
+    write_bytes(path, png_bytes(picture), error=OptionError)
+    return path

@@ -1,4 +1,4 @@
-"""What is open in a viewer, with its geometry prepared once for all tabs that show it.
+"""What a viewer shows: a task and its plan, with its geometry prepared once for all tabs that show it.
 
 Tabs differ in what they choose to see, not in what there is to see: surfaces, coloured shapes and the robot's meshes
 are made on first use and shared. They go when the last tab that shows them closes or opens something else.
@@ -9,22 +9,24 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pliant.objects import Mesh
 from pliant.planner import Plan, PlannedGrasp, Task
-from pliant.viewer.page.view_options import VESSEL_OPACITY, Look
-from pliant.viewer.report.measured import Measured
 from pliant.viewer.scene.glb import glb_bytes
-from pliant.viewer.scene.object_surface import PLAIN, ObjectSurface
-from pliant.viewer.scene.robot_surfaces import link_shapes
+from pliant.viewer.scene.object_surface import PLAIN, VESSEL_OPACITY, ColourBy, ObjectSurface
+from pliant.viewer.scene.robot_surfaces import ColouredMesh, link_shapes
+from pliant.viewer.scene.view_options import ViewOptions
 
-MOST_SHAPES = 256
+if TYPE_CHECKING:
+    from pliant.viewer.report.measured import RunMeasurements
+
+CACHED_SHAPES = 256
 """Coloured shapes that are kept; at most 24 belong to one grasp in one colouring."""
 
 
-class Opened:
+class ViewedTask:
     """A task, and its plan if there is one.
 
     Args:
@@ -35,16 +37,15 @@ class Opened:
     """
 
     def __init__(
-        self, task: Task, plan: Plan | None = None, measured: Measured | None = None, folder: Path | None = None
+        self, task: Task, plan: Plan | None = None, measured: RunMeasurements | None = None, folder: Path | None = None
     ) -> None:
         self.task, self.plan, self.measured = task, plan, measured
         self.folder = folder if folder is not None else Path()
-        self._robot: dict[str, list[tuple[Mesh, tuple[float, float, float]]]] | None = None
+        self._robot: dict[str, list[ColouredMesh]] | None = None
         self._surfaces: dict[int, ObjectSurface] = {}
-        self._times: dict[int, list[float]] = {}
-        self._shapes: OrderedDict[tuple[int | None, str, float, int], bytes] = OrderedDict()
+        self._shapes: OrderedDict[tuple[int | None, ColourBy, float, int], bytes] = OrderedDict()
         # Two locks: a tab that wants the object need not wait for another one's robot.
-        self._robot_lock, self._lock = threading.Lock(), threading.Lock()
+        self._robot_lock, self._lock = threading.Lock(), threading.RLock()
 
     @property
     def grasps(self) -> tuple[PlannedGrasp, ...]:
@@ -58,16 +59,12 @@ class Opened:
 
     def prepare(self) -> None:
         """Make what every tab shows first: the object of the first grasp, then the robot."""
-        look = Look()
-        if self.grasps:
-            self.surface(self.first)
-            for k in range(len(self.shape_times(self.first))):
-                self.shape(self.first, look, k)
-        else:
-            self.shape(None, look, 0)
+        rank = self.first if self.grasps else None
+        for number in range(len(self.shape_times(rank))):
+            self.shape(rank, ViewOptions(), number)
         self.robot_shapes()
 
-    def robot_shapes(self) -> dict[str, list[tuple[Mesh, tuple[float, float, float]]]]:
+    def robot_shapes(self) -> dict[str, list[ColouredMesh]]:
         """Visual shapes and colours of every link, in its own frame."""
         with self._robot_lock:
             if self._robot is None:
@@ -77,44 +74,36 @@ class Opened:
     def surface(self, rank: int) -> ObjectSurface:
         """The displayed surface of a kept grasp."""
         with self._lock:
-            return self._surface(rank)
+            if rank not in self._surfaces:
+                self._surfaces[rank] = ObjectSurface(self.task.body.mesh, self.grasps[rank])
+            return self._surfaces[rank]
 
     def shape_times(self, rank: int | None) -> list[float]:
         """When the object's shape is worth showing anew [s]; once if there is no grasp."""
-        if rank is None:
-            return [0.0]
-        with self._lock:
-            if rank not in self._times:
-                self._times[rank] = self._surface(rank).key_times()
-            return self._times[rank]
+        return self.surface(rank).key_times if rank is not None else [0.0]
 
-    def shape(self, rank: int | None, look: Look, number: int) -> bytes:
+    def shape(self, rank: int | None, options: ViewOptions, number: int) -> bytes:
         """The object at one of its shape times as a coloured surface, ready to be sent."""
-        key = (rank, look.colour_by.value, look.exaggerate, number)
+        key = rank, options.colour_by, options.exaggerate, number
         times = self.shape_times(rank)
         with self._lock:
             if key not in self._shapes:
-                self._shapes[key] = self._coloured(rank, look, times[number])
-                while len(self._shapes) > MOST_SHAPES:
+                self._shapes[key] = self._coloured(rank, options, times[number])
+                while len(self._shapes) > CACHED_SHAPES:
                     self._shapes.popitem(last=False)
             self._shapes.move_to_end(key)
             return self._shapes[key]
 
-    def _surface(self, rank: int) -> ObjectSurface:
-        if rank not in self._surfaces:
-            self._surfaces[rank] = ObjectSurface(self.task.body.mesh, self.grasps[rank])
-        return self._surfaces[rank]
-
-    def _coloured(self, rank: int | None, look: Look, time: float) -> bytes:
+    def _coloured(self, rank: int | None, options: ViewOptions, time: float) -> bytes:
         opacity = 1.0 if self.task.body.liquid is None else VESSEL_OPACITY
         if rank is None:
             mesh = self.task.body.mesh
             return glb_bytes(mesh.vertices, mesh.faces, np.tile(PLAIN, (len(mesh.vertices), 1)), opacity=opacity)
-        surface = self._surface(rank)
+        surface = self.surface(rank)
         moment = surface.timeline.at(time)
         return glb_bytes(
-            surface.vertices(moment, exaggerate=look.exaggerate),
+            surface.vertices(moment, exaggerate=options.exaggerate),
             surface.faces,
-            surface.colours(moment, look.colour_by),
+            surface.colours(moment, options.colour_by),
             opacity=opacity,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,18 +11,16 @@ from pliant.arrays import Floats
 from pliant.planner import Task
 from pliant.viewer.scene.object_surface import ColourBy
 
-LIQUID = (0.25, 0.55, 0.85)
-VESSEL_OPACITY = 0.6
 FIELD_OF_VIEW = 0.6
 """Vertical, of the default camera [rad]."""
 
 
 @dataclass(frozen=True)
-class Look:
+class ViewOptions:
     """What is shown, and how.
 
-    Args:
-        colour_by: what the object's colour tells.
+    Attributes:
+        colour_by: what the object's colour stands for.
         exaggerate: how many times larger than it is the deformation is drawn.
         hand_opacity: 1 solid .. 0.05 nearly clear; contacts lie behind the fingers.
         arm: whether the arm is drawn.
@@ -38,11 +37,18 @@ class Look:
     labels: bool = True
 
 
-def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Floats, Floats]:
-    """Where to stand and what to look at [m]: the object from the robot's side, a little from above.
+class Viewpoint(NamedTuple):
+    """Where a camera stands and the point that it looks at, in the world [m]."""
+
+    eye: Floats
+    target: Floats
+
+
+def default_viewpoint(task: Task, *, outwards: Floats | None = None) -> Viewpoint:
+    """The object from the robot's side, a little from above.
 
     Args:
-        outwards: look at the side of the object that faces this way instead (world axes; its height does not count).
+        outwards: the side of the object that faces this direction is seen instead (world axes, height ignored).
     """
     size = float(task.body.mesh.extents.max())
     target = task.T_world_object.act(0.5 * (task.body.mesh.bounds[0] + task.body.mesh.bounds[1]))
@@ -54,11 +60,11 @@ def default_camera(task: Task, *, outwards: Floats | None = None) -> tuple[Float
         turn = np.radians(28.0)
         aside = 0.9 * np.array([np.cos(turn) * x + np.sin(turn) * y, np.cos(turn) * y - np.sin(turn) * x])
     reach = 5.2 * max(size, 0.08)
-    return target + reach * np.array([aside[0], aside[1], 0.36]), target
+    return Viewpoint(target + reach * np.array([aside[0], aside[1], 0.36]), target)
 
 
 def floor_height(task: Task) -> float:
     """Height of the floor [m]: zero, or the lowest of the robot's base, object and surroundings where that is below."""
-    thing = task.body.mesh.transformed(task.T_world_object)
+    at_start = task.body.mesh.transformed(task.T_world_object)
     base = float(task.assembly.robot.T_world_base.translation[2])
-    return min(0.0, base, *(float(mesh.bounds[0, 2]) for mesh in (thing, *task.scene)))
+    return min(0.0, base, *(float(mesh.bounds[0, 2]) for mesh in (at_start, *task.scene)))

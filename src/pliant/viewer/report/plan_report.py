@@ -1,4 +1,4 @@
-"""A plan as one HTML file: words, pictures, the 3-D film, plots, tables, and how it was made. No network needed."""
+"""A plan as one HTML file: texts, pictures, the 3-D film, plots, tables, and how it was made. No network needed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from pathlib import Path
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
 from pliant.planner import Plan, PlanStatus, Task, Timeline
-from pliant.viewer.report.curves import grasp_figures
 from pliant.viewer.report.figures import colour_bar
-from pliant.viewer.report.measured import Measured
-from pliant.viewer.report.pad_pressures import felt_image, felt_pressures, largest_of
-from pliant.viewer.report.text import (
-    CONTACT_HEADER,
-    RANKING_HEADER,
-    REJECTION_HEADER,
+from pliant.viewer.report.grasp_plots import grasp_figures
+from pliant.viewer.report.measured import RunMeasurements
+from pliant.viewer.report.pad_pressures import largest_of, pad_image, planned_pressures
+from pliant.viewer.report.plan_text import (
     contact_rows,
-    in_length,
+    length_text,
     ranking_rows,
     rejection_rows,
     summary,
     table,
 )
-from pliant.viewer.scene.film import scene_html
-from pliant.viewer.scene.object_surface import ColourBy, ObjectSurface
-from pliant.viewer.still.plan_pictures import CLOSE, PATCHES, draw_moment
-from pliant.viewer.still.png import png_source
+from pliant.viewer.scene.film import film_html
+from pliant.viewer.scene.object_surface import ObjectSurface
+from pliant.viewer.still.plan_pictures import CLOSE_UP, draw_moment, shots_of
+from pliant.viewer.still.render import png_source
 
 MOST_ROWS = 2000
 HOW_TO_LOOK = "Drag to turn, scroll to come nearer"
@@ -68,7 +65,7 @@ def write_report(
     plan: Plan,
     path: str | Path,
     *,
-    measured: Measured | None = None,
+    measured: RunMeasurements | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Path:
     """Write the report; folders are made as needed."""
@@ -79,7 +76,7 @@ def write_report(
 
 
 def report_html(
-    plan: Plan, *, measured: Measured | None = None, progress: Callable[[str, float], None] | None = None
+    plan: Plan, *, measured: RunMeasurements | None = None, progress: Callable[[str, float], None] | None = None
 ) -> str:
     """The report as text.
 
@@ -87,21 +84,21 @@ def report_html(
         measured: what a run of the plan measured; drawn into the plots, unless it is not of the best grasp.
         progress: called with what is being done and the share that is done.
     """
-    say = progress if progress is not None else lambda _what, _share: None
+    report_progress = progress if progress is not None else lambda _what, _share: None
     title = f"{plan.task.name}: {plan.task.assembly.name}"
-    say("filming", 0.1)
-    film = scene_html(plan, replace(CLOSE, hand_opacity=0.45))
+    report_progress("filming", 0.1)
+    film = film_html(plan, replace(CLOSE_UP, hand_opacity=0.45))
     parts = [f"<h1>{escape(title)}</h1>", _verdict(plan), _facts(plan)]
     parts.append("".join(f"<p>{escape(sentence)}</p>" for sentence in summary(plan)))
     if plan.best is None:
         parts.append(_section("The task as it stands", f"{_frame(film)}<figcaption>{HOW_TO_LOOK}.</figcaption>"))
     else:
         parts.append(_section("The operation", f"{_frame(film)}<figcaption>{HOW_TO_READ}</figcaption>"))
-        parts.append(_grasp_parts(plan, measured.of(0) if measured is not None else None, say))
-        parts.append(_section("Ranking", table(RANKING_HEADER, ranking_rows(plan))))
+        parts.append(_grasp_parts(plan, measured.of(0) if measured is not None else None, report_progress))
+        parts.append(_section("Ranking", table(ranking_rows(plan))))
     parts.append(_rejections(plan))
     parts.append(_made(plan, measured))
-    say("done", 1.0)
+    report_progress("done", 1.0)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -110,41 +107,25 @@ def report_html(
     )
 
 
-def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, float], None]) -> str:
+def _grasp_parts(plan: Plan, measured: RunMeasurements | None, report_progress: Callable[[str, float], None]) -> str:
     """Pictures, pads, plots and the contact tables of the best grasp."""
     assert plan.best is not None
     task, grasp = plan.task, plan.best
     surface = ObjectSurface(task.body.mesh, grasp)
-    held = surface.timeline.at(float(surface.timeline.times[0]))
-    end = surface.timeline.at(surface.timeline.duration)
-    shots = (
-        ("held, coloured by displacement", held, CLOSE, 0.8, ColourBy.DISPLACEMENT),
-        ("held, coloured by contact pressure", held, PATCHES, 0.55, ColourBy.PRESSURE),
-        ("at the end of the wish", end, replace(CLOSE, hand_opacity=1.0, cones=False), 1.1, ColourBy.DISPLACEMENT),
-    )
     figures = []
-    for k, (caption, moment, look, distance, by) in enumerate(shots):
-        say("drawing", 0.3 + 0.18 * k)
-        picture = draw_moment(
-            task,
-            surface,
-            moment,
-            look=replace(look, colour_by=by),
-            width=720,
-            height=480,
-            distance=distance,
-            face_contact=by is ColourBy.PRESSURE,
-        )
-        name = "contact pressure" if by is ColourBy.PRESSURE else "displacement"
-        bar = f'<div class="bar">{colour_bar(surface.top(by), title=name, unit=by.unit)}</div>'
+    for k, (_, caption, moment, options, distance) in enumerate(shots_of(surface.timeline)[1:]):
+        report_progress("drawing", 0.3 + 0.18 * k)
+        picture = draw_moment(task, surface, moment, options=options, width=720, height=480, distance=distance)
+        by = options.colour_by
+        bar = f'<div class="bar">{colour_bar(surface.top(by), title=by.quantity, unit=by.unit)}</div>'
         figures.append(
             f'<figure class="card"><img src="{png_source(picture)}" alt="{escape(caption)}" width="720" height="480">'
             f"<figcaption>{escape(caption)}</figcaption>{bar}</figure>"
         )
-    say("plotting", 0.9)
+    report_progress("plotting", 0.9)
     plots = "".join(f'<div class="card">{svg}</div>' for svg in grasp_figures(task, grasp, measured).values())
-    contacts = table(CONTACT_HEADER, contact_rows(grasp.grasp))
-    last = table(CONTACT_HEADER, contact_rows(grasp.states[-1]))
+    contacts = table(contact_rows(grasp.grasp))
+    last = table(contact_rows(grasp.states[-1]))
     parts = ['<h2>Pictures</h2><div class="grid">', *figures, "</div>"]
     parts.append(_section("Contacts and margins when just held", contacts))
     parts.append(_section("Contacts and margins at the end", last))
@@ -154,21 +135,21 @@ def _grasp_parts(plan: Plan, measured: Measured | None, say: Callable[[str, floa
     return "".join(parts)
 
 
-def _pads(task: Task, timeline: Timeline, measured: Measured | None) -> str:
+def _pads(task: Task, timeline: Timeline, measured: RunMeasurements | None) -> str:
     """The tactile arrays along the operation: when half squeezed, held and at the end, all in one scale."""
-    held = float(timeline.times[0])
-    times = [0.5 * (timeline.touch_time + held), held, timeline.duration]
+    times = [0.5 * (timeline.touch_time + timeline.grasp_time), timeline.grasp_time, timeline.duration]
     moments = [timeline.at(time) for time in times]
-    felt = [felt_pressures(task, moment) for moment in moments]
-    felt += [measured.felt(moment.time) for moment in moments] if measured is not None else []
-    top = largest_of(felt)
+    pressures = [planned_pressures(task, moment) for moment in moments]
+    pressures += [measured.pressures(moment.time) for moment in moments] if measured is not None else []
+    top = largest_of(pressures)
     pictures = "".join(
-        f'<figure class="card"><img src="{png_source(felt_image(task, moment, measured, largest=top))}" '
+        f'<figure class="card"><img src="{png_source(pad_image(task, moment, measured, largest=top))}" '
         f'alt="tactile arrays at {moment.time:.2f} s" style="max-width:100%;width:auto">'
         f"<figcaption>{moment.time:.2f} s, {moment.phase.value}</figcaption></figure>"
         for moment in moments
     )
-    title = "What the tactile arrays should feel" + (" and what they felt" if measured and measured.pads else "")
+    kinds = "Planned and measured" if measured is not None and measured.pads else "Planned"
+    title = f"{kinds} pressures on the tactile arrays"
     note = "The finger tip is on top; a red cross marks the centre of pressure."
     return f'<h2>{title}</h2><p>{note}</p><div class="grid">{pictures}</div>'
 
@@ -187,7 +168,7 @@ def _facts(plan: Plan) -> str:
         (f"{best.largest_force:.2f} N", "largest contact force"),
         (f"{1e-3 * best.largest_pressure:.1f} kPa", "largest pressure"),
         (f"{max(100 * s.friction_usage for s in best.states):.0f} %", "friction used"),
-        (in_length(best.com_shift), "centre of mass moved by"),
+        (length_text(best.com_shift), "centre of mass moved by"),
         (f"{best.trajectory.duration:.1f} s", "operation"),
         (f"{plan.wall_s:.1f} s", "planning"),
     )
@@ -199,17 +180,17 @@ def _facts(plan: Plan) -> str:
 
 
 def _rejections(plan: Plan) -> str:
-    counts = table(("stage: reason", "hypotheses"), [(name, str(count)) for name, count in plan.counts.items()])
+    counts = table([{"stage: reason": name, "hypotheses": str(count)} for name, count in plan.counts.items()])
     rows = rejection_rows(plan.rejections[:MOST_ROWS])
     more = len(plan.rejections) - len(rows)
-    every = table(REJECTION_HEADER, rows) + (f"<p>and {more} more</p>" if more > 0 else "")
+    every = table(rows) + (f"<p>and {more} more</p>" if more > 0 else "")
     return (
-        f'<h2>Why the others fell</h2><div class="card">{counts}</div>'
+        f'<h2>Why the others were rejected</h2><div class="card">{counts}</div>'
         f'<details class="card"><summary>All {len(plan.rejections)} rejected hypotheses</summary>{every}</details>'
     )
 
 
-def _made(plan: Plan, measured: Measured | None) -> str:
+def _made(plan: Plan, measured: RunMeasurements | None) -> str:
     rows = [("seed", str(plan.seed)), ("wall time", f"{plan.wall_s:.1f} s")]
     rows += [(f"CPU time, {stage}", f"{seconds:.1f} s") for stage, seconds in plan.cpu_s.items()]
     rows += [(f"version of {name}", version) for name, version in plan.versions.items()]
@@ -222,7 +203,7 @@ def _made(plan: Plan, measured: Measured | None) -> str:
     rows += [("note on the task", note) for note in plan.task.notes]
     source = escape(plan.task.source) if plan.task.source else "not made from a file"
     return (
-        _section("How it was made", table(("", ""), rows))
+        _section("How it was made", table([{"what": name, "value": value} for name, value in rows]))
         + f'<details class="card" open><summary>Task file</summary><pre>{source}</pre></details>'
     )
 

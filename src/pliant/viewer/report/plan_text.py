@@ -1,0 +1,177 @@
+"""A plan as sentences and tables, for the page and the report. Whatever came from a file is escaped in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from pliant.planner import HeldState, Moment, Plan, PlannedGrasp, PlanStatus, Rejection, Stage, force_share
+
+TextRow = dict[str, str]
+"""A row of a table: cells by the header of their column."""
+
+
+def summary(plan: Plan) -> list[str]:
+    """The plan in a few plain sentences."""
+    task, robot = plan.task, plan.task.assembly.name
+    what = f"{task.body.mesh.name or 'the object'} ({1e3 * task.body.mass:.0f} g)"
+    tried = f"{len(plan.hypotheses)} hypotheses were tried with {robot}"
+    if plan.status is PlanStatus.NONE or plan.best is None:
+        sentences = [f"No grasp of {what} was found: {tried} and all were rejected.", *_most_common(plan)]
+        return [*sentences, plan.advice] if plan.advice else sentences
+    best, state = plan.best, plan.best.grasp
+    fingers = ", ".join(best.hypothesis.fingers).replace("_", " ")
+    sentences = [
+        f"{robot} holds {what} with {fingers} ({best.hypothesis.preshape} preshape); "
+        f"the largest contact force of the whole operation is {best.largest_force:.2f} N"
+        + _of_limit(best.largest_force, task.body.limits.force, "N")
+        + f", the largest pressure {1e-3 * best.largest_pressure:.1f} kPa"
+        + _of_limit(best.largest_pressure, task.body.limits.pressure, "kPa", 1e-3)
+        + ".",
+        f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
+        f"{length_text(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
+        f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
+        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected. "
+        f"The operation takes {best.trajectory.duration:.1f} s.",
+        *_most_common(plan),
+    ]
+    sentences += [f"Note: {warning}" for warning in best.warnings]
+    return [*sentences, plan.advice] if plan.advice else sentences
+
+
+def grasp_title(plan: Plan, rank: int) -> str:
+    """One line for a ranked grasp."""
+    grasp = plan.grasps[rank]
+    fingers = f"{len(grasp.hypothesis.fingers)} fingers"
+    return (
+        f"{rank + 1}: {grasp.largest_force:.2f} N, {grasp.hypothesis.preshape}, {fingers} (#{grasp.hypothesis.number})"
+    )
+
+
+def contact_rows(state: HeldState, depth_share: float = 1.0) -> list[TextRow]:
+    """One row per contact."""
+    share = force_share(depth_share)
+    return [
+        {
+            "link": c.link + (f" ({c.patch + 1})" if c.patch else ""),
+            "normal [N]": f"{share * c.normal_force:.2f}",
+            "friction [N]": f"{share * float(np.hypot(c.force[0], c.force[1])):.2f}",
+            "needed [N]": f"{float(c.wanted[2]):.2f}",
+            "slip margin [N]": f"{share * c.slip_margin:.2f}",
+            "limit [N]": f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
+            "radius [mm]": f"{1e3 * depth_share**0.5 * c.radius:.1f}",
+            "peak [kPa]": f"{1e-3 * depth_share**0.5 * c.peak_pressure:.1f}",
+        }
+        for c in state.contacts
+    ]
+
+
+def ranking_rows(plan: Plan) -> list[TextRow]:
+    """One row per kept grasp."""
+    return [
+        {
+            "rank": str(k + 1),
+            "hypothesis": f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
+            f"{', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
+            "largest force [N]": f"{g.largest_force:.2f}",
+            "peak [kPa]": f"{1e-3 * g.largest_pressure:.1f}",
+            "centre shift [mm]": f"{1e3 * g.com_shift:.3g}",
+            "range": f"{g.joint_range:.3g}",
+            "arm path [rad]": f"{g.arm_path:.2f}",
+        }
+        for k, g in enumerate(plan.grasps)
+    ]
+
+
+def rejection_rows(rejections: Iterable[Rejection]) -> list[TextRow]:
+    """One row per rejected hypothesis."""
+    return [
+        {
+            "hypothesis": f"#{r.number}",
+            "stage": r.stage.value,
+            "reason": r.reason,
+            "short by": f"{r.margin:.3g} {r.unit}".strip(),
+            "detail": r.detail,
+        }
+        for r in rejections
+    ]
+
+
+class MomentRow(NamedTuple):
+    """A number at a moment: a key for programs, a name and a value with its unit for people."""
+
+    key: str
+    name: str
+    value: str
+
+
+def moment_rows(moment: Moment) -> list[MomentRow]:
+    """What matters at a moment."""
+    rows = [
+        MomentRow("time", "time", f"{moment.time:.2f} s"),
+        MomentRow("phase", "phase", moment.phase.value),
+        MomentRow("largest_force", "largest normal force", f"{moment.largest_force:.2f} N"),
+        MomentRow("largest_pressure", "largest pressure", f"{1e-3 * moment.largest_pressure:.1f} kPa"),
+        MomentRow("height", "object height", f"{1e3 * moment.T_world_object.translation[2]:.1f} mm"),
+    ]
+    state, share = moment.state, moment.depth_share
+    if state is None:
+        return rows
+    shift = float(np.linalg.norm(state.centre_of_mass - state.centre_at_rest))
+    usage = f"{100 * state.friction_usage:.0f} %" if share == 1.0 else "–"
+    rows += [
+        MomentRow("friction_usage", "friction used", usage),
+        MomentRow("com_shift", "centre of mass moved by", length_text(share * shift)),
+        MomentRow("volume_change", "volume change", f"{1e2 * share * state.volume_change:+.2f} %"),
+    ]
+    if moment.liquid_level is not None:
+        rows.append(MomentRow("liquid_level", "liquid level", f"{1e3 * moment.liquid_level:.1f} mm"))
+    return rows
+
+
+def table(rows: Sequence[TextRow]) -> str:
+    """An HTML table; numbers to the right. The keys of its rows are the columns."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td class="{"n" if _is_number(cell) else "t"}">{escape(cell)}</td>' for cell in row.values())
+        + "</tr>"
+        for row in rows
+    )
+    return f'<table class="pliant"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def stages_of(plan: Plan) -> list[Stage]:
+    """The stages in which hypotheses of this plan were rejected, in order."""
+    present = {rejection.stage for rejection in plan.rejections}
+    return [stage for stage in Stage if stage in present]
+
+
+def common_reasons(counts: Mapping[str, int], most: int) -> str:
+    """The most common reasons of rejections with their counts."""
+    common = sorted(counts.items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{reason} ({count})" for reason, count in common)
+
+
+def _most_common(plan: Plan) -> list[str]:
+    return [f"Most often: {common_reasons(plan.counts, 4)}."] if plan.counts else []
+
+
+def _of_limit(value: float, limit: float | None, unit: str, factor: float = 1.0) -> str:
+    return f" ({100 * value / limit:.0f} % of the permitted {factor * limit:.3g} {unit})" if limit is not None else ""
+
+
+def _deepest(grasp: PlannedGrasp) -> float:
+    return 1e3 * max(float(np.linalg.norm(state.displacement, axis=1).max()) for state in grasp.states)
+
+
+def length_text(metres: float) -> str:
+    """A small length in the unit that suits it."""
+    return f"{1e3 * metres:.2f} mm" if metres >= 9.95e-5 else f"{1e6 * metres:.2g} µm"
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and (cell[0].isdigit() or cell[0] in "+-−–")
