@@ -22,7 +22,7 @@ class Problem:
     Args:
         where: place inside the input: a field path (``fingers[1].links``), a joint, a vertex, a line; may be empty.
         what: what is wrong, with the offending value.
-        allowed: what would be right, or how to mend it.
+        allowed: what would be right, or how to correct it.
     """
 
     where: str
@@ -72,7 +72,7 @@ class OptionError(InputError):
 
 
 class MeshError(InputError):
-    """A surface mesh that is not a closed, oriented, single body and could not be mended safely."""
+    """A surface mesh that is not a closed, oriented, single body and could not be repaired safely."""
 
 
 class MaterialError(InputError):

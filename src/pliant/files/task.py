@@ -131,9 +131,9 @@ class _Reader:
     def body(self, fields: ObjectFields) -> tuple[Body, tuple[str, ...]]:
         notes: list[str] = []
         if fields.mesh is not None:
-            mended = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
-            mesh = mended.mesh
-            notes += mended.report.mended
+            repaired = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
+            mesh = repaired.mesh
+            notes += repaired.report.repaired
         else:
             assert fields.shape is not None
             ((name, parameters),) = fields.shape.items()

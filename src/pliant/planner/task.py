@@ -104,7 +104,7 @@ class Task:
         wish: what must happen.
         options: how hard to look.
         name: for messages and files.
-        notes: what was assumed or mended while reading.
+        notes: what was assumed or repaired while reading.
         source: the task file's text, where it came from one.
     """
 
