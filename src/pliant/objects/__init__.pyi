@@ -27,6 +27,7 @@ from pliant.objects.mesh.smooth import SmoothSurface as SmoothSurface
 from pliant.objects.mesh.smooth import blend_weights as blend_weights
 from pliant.objects.mesh.smooth import sectors as sectors
 from pliant.objects.mesh.smooth import smooth_surface as smooth_surface
+from pliant.objects.mesh.topology import separate_pieces as separate_pieces
 from pliant.objects.mesh.topology import winding_number as winding_number
 from pliant.objects.shapes.catalogue import SHAPES as SHAPES
 from pliant.objects.shapes.catalogue import Shape as Shape

@@ -9,7 +9,7 @@ import numpy as np
 from pliant.arrays import Bools, Floats, Ints
 from pliant.errors import Problem
 from pliant.objects.mass import mesh_volume
-from pliant.objects.mesh.mesh import Mesh, position_text
+from pliant.objects.mesh.mesh import Mesh, position_text, used_part
 
 MOST_SHELLS = 100  # more shells than this are debris; how they nest is not computed
 
@@ -89,6 +89,13 @@ def shells_of(faces: Ints) -> Ints:
     """Number of the connected shell (faces that share an edge) of every face, counted from 0."""
     first, second = adjacent_half_edges(edges_of(faces))
     return connected(len(faces), first // 3, second // 3)
+
+
+def separate_pieces(mesh: Mesh) -> list[Mesh]:
+    """The pieces of a mesh that share no vertex, in the order of their first vertices."""
+    label = connected(len(mesh.vertices), mesh.faces[:, [0, 1]].reshape(-1), mesh.faces[:, [1, 2]].reshape(-1))
+    of_face = label[mesh.faces[:, 0]]
+    return [used_part(mesh.vertices, mesh.faces[of_face == k], mesh.name) for k in np.unique(of_face)]
 
 
 def winding_of(faces: Ints, edges: Edges) -> Winding:
