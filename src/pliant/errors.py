@@ -22,7 +22,7 @@ class Problem:
     Args:
         where: place inside the input: a field path (``fingers[1].links``), a joint, a vertex, a line; may be empty.
         what: what is wrong, with the offending value.
-        allowed: what would be right, or how to repair it.
+        allowed: what would be right, or how to correct it.
     """
 
     where: str

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from pliant.constants import GRAVITY
 from pliant.lab import LabOptions, Simulation, build_scene, compile_scene, scene_root, solid_part
 from pliant.objects import Body, Material, make_shape
 
@@ -69,7 +70,7 @@ def test_a_squeezed_ball_pushes_back_as_the_fine_fem_says() -> None:
 
 def incline(angle: float, friction: float, seconds: float) -> tuple[float, float]:
     """Speed and distance of a block after sliding from rest: gravity tilted over a level floor."""
-    g = 9.81
+    g = GRAVITY
     options = LabOptions(
         gravity=(g * float(np.sin(angle)), 0.0, -g * float(np.cos(angle))), friction_stiffness=100.0, nodes=80
     )
@@ -91,7 +92,7 @@ def test_a_block_slips_beyond_the_friction_angle_and_not_before() -> None:
     for beyond, tolerance in ((1.0, 0.08), (6.0, 0.03)):
         angle = limit + np.radians(beyond)
         speed, _ = incline(angle, mu, 0.3)
-        assert speed == pytest.approx(9.81 * (np.sin(angle) - mu * np.cos(angle)) * 0.3, rel=tolerance)
+        assert speed == pytest.approx(GRAVITY * (np.sin(angle) - mu * np.cos(angle)) * 0.3, rel=tolerance)
 
 
 def test_free_fall_is_galileos() -> None:
@@ -104,9 +105,9 @@ def test_free_fall_is_galileos() -> None:
     after = simulation.object_state()
     t = simulation.time
     assert t == pytest.approx(0.2)
-    np.testing.assert_allclose(after.velocity, [0, 0, -9.81 * t], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(after.velocity, [0, 0, -GRAVITY * t], rtol=1e-6, atol=1e-6)
     # Semi-implicit steps fall g t dt / 2 further than the parabola.
-    drop = 9.81 * t**2 / 2 + 9.81 * t * options.step / 2
+    drop = GRAVITY * t**2 / 2 + GRAVITY * t * options.step / 2
     np.testing.assert_allclose(after.centre - before.centre, [0, 0, -drop], rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(after.T_world_object.rotation, start.rotation, atol=1e-4)
 

@@ -9,9 +9,8 @@ import pinocchio as pin
 import pytest
 
 from pliant.errors import OptionError
-from pliant.lab import LabOptions, Simulation, build_scene, scene_for_task, slosh
+from pliant.lab import LabOptions, Simulation, build_scene, slosh
 from pliant.objects import Body, Liquid, Material, make_shape
-from pliant.planner import Task
 from pliant.robot import load_assembly
 
 ROBOTS = [
@@ -71,19 +70,19 @@ def test_obstacles_in_pieces_stay_pieces_and_hollow_ones_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_the_world_of_a_task_stands_ready_with_arm_hand_object_and_table() -> None:
+def test_a_scene_with_arm_hand_object_and_table_stays_as_it_was_placed() -> None:
     assembly = load_assembly("kawasaki_fs020n", "schunk_sdh2")
     ring = Body.from_mesh(make_shape("torus", major=0.035, minor=0.015), Material(5e5, 0.45, friction=0.8), mass=0.1)
     table = make_shape("box", size=(0.4, 0.4, 0.05)).transformed(pin.SE3(np.eye(3), np.array([0.9, 0.0, 0.075])))
     pose = pin.SE3(np.eye(3), np.array([0.9, 0.0, 0.116]))
-    task = Task(assembly, assembly.q_home, ring, pose, (table,))
-    simulation = Simulation(scene_for_task(task, options=LabOptions(nodes=150)))
+    scene = build_scene(assembly, ring, T_world_object=pose, obstacles=[table], options=LabOptions(nodes=150))
+    simulation = Simulation(scene)
     simulation.step(100)
     assert simulation.fault == ""
     state = simulation.object_state()
     np.testing.assert_allclose(state.centre, [0.9, 0.0, 0.115], atol=1e-3)
     joints = [simulation.data.joint(name).qpos[0] for name in assembly.robot.joint_names]
-    np.testing.assert_allclose(joints, task.q_start, atol=2e-3)
+    np.testing.assert_allclose(joints, assembly.q_home, atol=2e-3)
 
 
 def test_a_filling_that_loses_thin_parts_is_said() -> None:

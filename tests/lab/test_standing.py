@@ -1,4 +1,4 @@
-"""A round thing of few nodes stands where it was put: it neither rolls onto a face nor sinks to it."""
+"""A round object of few nodes stands where it was put: it neither rolls onto a face nor sinks to it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pinocchio as pin
 import pytest
 
 from pliant.lab import LabOptions, Simulation, build_scene
-from pliant.lab.soft_body import tetrahedra
-from pliant.lab.standing import standing
+from pliant.lab.soft_body import tetrahedra, with_feet
 from pliant.objects import Body, Material, make_shape
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -43,7 +42,7 @@ def test_a_ball_with_feet_stays_where_one_without_rolls_away() -> None:
 def test_three_nodes_or_more_are_at_the_ground_around_the_centre_of_mass(angle: float) -> None:
     tets = tetrahedra(make_shape("sphere", radius=RADIUS), nodes=150)
     up = pin.utils.rotate("x", angle) @ UP
-    found = standing(tets, up, -RADIUS)
+    found = with_feet(tets, up, -RADIUS)
     heights = found.nodes @ up
     assert (np.abs(heights + RADIUS) < 1e-9).sum() >= 3
     assert heights.min() == pytest.approx(-RADIUS, abs=1e-3)  # nodes stand out of the ball by less than that
@@ -55,5 +54,5 @@ def test_three_nodes_or_more_are_at_the_ground_around_the_centre_of_mass(angle: 
 
 def test_a_block_has_its_feet_already() -> None:
     tets = tetrahedra(make_shape("box", size=(0.05, 0.04, 0.03)), nodes=150)
-    found = standing(tets, UP, float((tets.nodes @ UP).min()))
+    found = with_feet(tets, UP, float((tets.nodes @ UP).min()))
     np.testing.assert_allclose(found.nodes, tets.nodes, atol=1e-12)

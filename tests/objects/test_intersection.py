@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pliant.objects import Mesh, make_shape
-from pliant.objects.mesh.intersection import overlapping_boxes, self_meetings
+from pliant.objects.mesh.intersection import overlapping_boxes, self_intersections
 
 
 def test_overlapping_boxes_of_all_sizes_equal_the_search_over_all_pairs() -> None:
@@ -53,9 +53,9 @@ def test_crossings_of_random_triangles_equal_exact_arithmetic_over_all_pairs() -
             edges = [(mesh.corners[f, k], mesh.corners[f, (k + 1) % 3]) for k in range(3)]
             if f != g and any(exactly_crosses(p, q, *mesh.corners[g]) for p, q in edges):
                 expected.add((f, g))
-        meetings = self_meetings(mesh)
-        assert all(meeting.crossing for meeting in meetings)
-        assert {meeting.faces for meeting in meetings} == expected
+        intersections = self_intersections(mesh)
+        assert all(intersection.crossing for intersection in intersections)
+        assert {intersection.faces for intersection in intersections} == expected
         assert len(expected) > 30
 
 
@@ -67,36 +67,36 @@ def test_two_balls_meet_exactly_when_their_gap_is_not_positive(gap: float) -> No
     upper = turned + np.array([0.0, 0.0, gap / 2 - turned[:, 2].min()])
     lower = -upper
     mesh = Mesh(np.concatenate([upper, lower]), np.concatenate([ball.faces, ball.faces[:, ::-1] + len(upper)]))
-    assert bool(self_meetings(mesh)) == (gap <= 0)
-    assert any(m.crossing for m in self_meetings(mesh)) == (gap < 0)
+    assert bool(self_intersections(mesh)) == (gap <= 0)
+    assert any(m.crossing for m in self_intersections(mesh)) == (gap < 0)
 
 
 def test_triangles_that_share_one_corner_can_still_cross() -> None:
     vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0.5, 0.2, -0.5], [0.2, 0.5, 0.5]]
-    meetings = self_meetings(Mesh(vertices, [[0, 1, 2], [0, 3, 4]]))
-    assert len(meetings) == 1
-    assert meetings[0].crossing
-    np.testing.assert_allclose(meetings[0].place, [0.35, 0.35, 0.0], atol=1e-6)
+    intersections = self_intersections(Mesh(vertices, [[0, 1, 2], [0, 3, 4]]))
+    assert len(intersections) == 1
+    assert intersections[0].crossing
+    np.testing.assert_allclose(intersections[0].place, [0.35, 0.35, 0.0], atol=1e-6)
 
 
 def test_triangles_that_share_an_edge_meet_only_when_folded_flat() -> None:
     flat = Mesh([[0, 0, 0], [1, 0, 0], [0.3, 1, 0], [0.6, 0.7, 0]], [[0, 1, 2], [1, 0, 3]])
     sharp = Mesh([[0, 0, 0], [1, 0, 0], [0.3, 1, 0], [0.6, 0.7, 0.001]], [[0, 1, 2], [1, 0, 3]])
-    assert len(self_meetings(flat)) == 1
-    assert not self_meetings(sharp)
+    assert len(self_intersections(flat)) == 1
+    assert not self_intersections(sharp)
 
 
 @pytest.mark.parametrize("name", ["torus", "box", "bottle", "cup", "banana", "tube", "disc"])
 def test_shapes_that_ship_never_meet_themselves(name: str) -> None:
-    assert self_meetings(make_shape(name)) == []
+    assert self_intersections(make_shape(name)) == []
 
 
-def test_meetings_do_not_depend_on_the_pose() -> None:
+def test_intersections_do_not_depend_on_the_pose() -> None:
     a, b = make_shape("torus", edge=0.006), make_shape("torus", edge=0.0055).moved((0.03, 0.004, 0.002))
     pair = Mesh(np.concatenate([a.vertices, b.vertices]), np.concatenate([a.faces, b.faces + len(a.vertices)]))
-    here = {m.faces for m in self_meetings(pair)}
+    here = {m.faces for m in self_intersections(pair)}
     turn = _to_z(np.array([0.3, -0.5, 0.8]))
-    there = {m.faces for m in self_meetings(Mesh(pair.vertices @ turn.T + 0.3, pair.faces))}
+    there = {m.faces for m in self_intersections(Mesh(pair.vertices @ turn.T + 0.3, pair.faces))}
     assert here == there
     assert len(here) > 50
 

@@ -73,7 +73,7 @@ def test_spherical_cap_centre_approaches_the_closed_form_with_the_square_of_the_
     edges, volume_errors, centre_errors = [], [], []
     for edge in (0.004, 0.002, 0.001, 0.0005):
         mesh = make_shape("sphere", radius=radius, edge=edge)
-        cap = clip_below(mesh, np.array([0.0, 0.0, 1.0]), h - radius)[0]
+        cap = clip_below(mesh, np.array([0.0, 0.0, 1.0]), h - radius).below
         found = mass_properties(cap, density=RHO)
         edges.append(mean_edge(mesh))
         volume_errors.append(abs(found.volume / volume - 1))

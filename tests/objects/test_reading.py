@@ -16,7 +16,7 @@ import pytest
 
 from pliant.errors import MeshError
 from pliant.objects import Mesh, load_mesh, make_shape, mesh_volume, read_mesh
-from pliant.objects.mesh import read as reading
+from pliant.objects.mesh import files
 
 FORMATS = ("stl", "stl_ascii", "obj", "ply", "off", "glb", "gltf")
 
@@ -74,10 +74,10 @@ def refusal(path: Path) -> str:
 def test_every_format_gives_the_same_body(kind: str, ring: Mesh, tmp_path: Path) -> None:
     path = written(ring, tmp_path / f"ring.{kind.split('_')[0]}", kind)
     answer = load_mesh(path)
-    assert answer.report.faces == len(ring.faces)
-    assert answer.report.vertices == len(ring.vertices)
-    assert answer.report.mended == ()
-    assert answer.report.name == path.name
+    assert len(answer.mesh.faces) == len(ring.faces)
+    assert len(answer.mesh.vertices) == len(ring.vertices)
+    assert answer.report.repaired == ()
+    assert answer.mesh.name == path.name
     assert answer.report.volume == pytest.approx(mesh_volume(ring), rel=1e-5)
 
 
@@ -197,7 +197,7 @@ def test_declared_counts_cannot_make_the_reader_allocate(tmp_path: Path) -> None
 
 
 def test_too_large_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
     (tmp_path / "a.stl").write_bytes(b"\x00" * 1001)
     assert "decimate" in refusal(tmp_path / "a.stl")
 
@@ -244,10 +244,10 @@ def test_real_scans_load_with_the_volumes_of_their_table(shared_data: Path) -> N
         answer = load_mesh(shared_data / "objects" / row["file"])
         assert 1e6 * answer.report.volume == pytest.approx(float(row["volume_cm3"]), abs=0.15)
         assert answer.report.euler == int(row["euler"])
-        assert answer.report.faces == int(row["faces"])
-        assert answer.report.extents[2] == pytest.approx(float(row["extent_z_m"]), abs=1e-4)
-        # Two of the scans have a few tiny folds; nothing else may need mending.
-        assert all(said.startswith("smoothed") for said in answer.report.mended)
+        assert len(answer.mesh.faces) == int(row["faces"])
+        assert answer.mesh.extents[2] == pytest.approx(float(row["extent_z_m"]), abs=1e-4)
+        # Two of the scans have a few tiny folds; nothing else may need repair.
+        assert all(said.startswith("smoothed") for said in answer.report.repaired)
 
 
 @pytest.mark.performance

@@ -23,7 +23,7 @@ def test_every_shape_is_a_sound_mesh_of_nearly_uniform_triangles(name: str, edge
     mesh = make_shape(name, edge=edge)
     report = check_mesh(mesh)
     assert report.genus == (1 if name in ("torus", "tube") else 0)
-    assert report.name == name
+    assert mesh.name == name
     assert angles_deg(mesh).min() > 25.0
     lengths = np.linalg.norm(mesh.corners - np.roll(mesh.corners, 1, axis=1), axis=2)
     assert lengths.max() < 2.2 * np.median(lengths)

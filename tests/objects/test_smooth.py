@@ -23,7 +23,7 @@ def test_a_tube_of_long_triangles_stays_straight_in_any_frame(seed: int) -> None
     mesh, pose = turned(trimesh.creation.cylinder(0.025, 0.08, sections=48), seed)
     angle, height = np.random.default_rng(0).uniform([0, -0.035], [2 * np.pi, 0.035], (500, 2)).T
     points = np.column_stack([0.025 * np.cos(angle), 0.025 * np.sin(angle), height])
-    found = smooth_surface(mesh).project(np.array([pose.act(p) for p in points]))[0]
+    found = smooth_surface(mesh).project(np.array([pose.act(p) for p in points])).points
     back = (found - pose.translation) @ pose.rotation
     # facets are up to 54 um below
     assert np.hypot(back[:, 0], back[:, 1]) == pytest.approx(0.025, abs=2e-6)
@@ -35,7 +35,7 @@ def test_a_ring_of_twelve_sides_is_round(seed: int) -> None:
     around, across = np.random.default_rng(0).uniform(0, 2 * np.pi, (500, 2)).T
     radius = 0.035 + 0.015 * np.cos(across)
     points = np.column_stack([radius * np.cos(around), radius * np.sin(around), 0.015 * np.sin(across)])
-    found = smooth_surface(mesh).project(np.array([pose.act(p) for p in points]))[0]
+    found = smooth_surface(mesh).project(np.array([pose.act(p) for p in points])).points
     back = (found - pose.translation) @ pose.rotation
     tube = np.hypot(np.hypot(back[:, 0], back[:, 1]) - 0.035, back[:, 2])
     # facets are up to 510 um below

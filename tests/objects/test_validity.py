@@ -1,4 +1,4 @@
-"""Each way a surface can fail to be the skin of one body: mended and said, or refused with reason and place."""
+"""Each way a surface can fail to be the skin of one body: repaired and said, or refused with reason and place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pliant.errors import MeshError
-from pliant.objects import Mesh, check_mesh, make_shape, mend_mesh, mesh_volume
-from pliant.objects.mesh.components import arrange_shells
+from pliant.objects import Mesh, check_mesh, make_shape, mesh_volume, repair_mesh
+from pliant.objects.mesh.topology import arrange_shells
 
 
 def joined(*meshes: Mesh, name: str = "made.obj") -> Mesh:
@@ -29,7 +29,7 @@ def without_faces(mesh: Mesh, gone: np.ndarray) -> Mesh:
 
 def refusal(mesh: Mesh, **options) -> str:
     with pytest.raises(MeshError) as caught:
-        mend_mesh(mesh, **options)
+        repair_mesh(mesh, **options)
     for problem in caught.value.problems:
         assert problem.what
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -38,10 +38,10 @@ def refusal(mesh: Mesh, **options) -> str:
 
 def test_a_sound_mesh_passes_untouched() -> None:
     mesh = make_shape("torus")
-    answer = mend_mesh(mesh)
+    answer = repair_mesh(mesh)
     assert answer.mesh is mesh
-    assert answer.report.mended == ()
-    assert (answer.report.genus, answer.report.euler, answer.report.bodies) == (1, 0, 1)
+    assert answer.report.repaired == ()
+    assert (answer.report.genus, answer.report.euler) == (1, 0)
     assert answer.report.volume == pytest.approx(mesh_volume(mesh))
     assert check_mesh(mesh) == answer.report
 
@@ -88,10 +88,10 @@ def test_a_small_hole_is_filled_and_said() -> None:
     mesh = make_shape("sphere", radius=0.03, edge=0.0015)
     around = np.linalg.norm(mesh.face_centres - (0.0, 0.0, 0.03), axis=1)
     damaged = without_faces(mesh, np.argsort(around)[:4])
-    answer = mend_mesh(damaged)
-    assert len(answer.report.mended) == 1
-    assert answer.report.mended[0].startswith("filled a hole of ")
-    assert ", 0.0" in answer.report.mended[0]
+    answer = repair_mesh(damaged)
+    assert len(answer.report.repaired) == 1
+    assert answer.report.repaired[0].startswith("filled a hole of ")
+    assert ", 0.0" in answer.report.repaired[0]
     assert answer.report.volume == pytest.approx(mesh_volume(mesh), rel=1e-4)
     assert answer.report.euler == 2
     assert "is open: 1 hole" in refusal(damaged, repair=False)
@@ -99,8 +99,8 @@ def test_a_small_hole_is_filled_and_said() -> None:
 
 def test_an_inside_out_mesh_is_turned_and_said() -> None:
     mesh = make_shape("torus")
-    answer = mend_mesh(mesh.flipped())
-    assert answer.report.mended == (f"turned all {len(mesh.faces)} faces: the mesh was inside out",)
+    answer = repair_mesh(mesh.flipped())
+    assert answer.report.repaired == (f"turned all {len(mesh.faces)} faces: the mesh was inside out",)
     assert mesh_volume(answer.mesh) == pytest.approx(mesh_volume(mesh))
     assert "inside out" in refusal(mesh.flipped(), repair=False)
 
@@ -111,8 +111,8 @@ def test_faces_wound_against_the_rest_are_turned_and_counted() -> None:
     wrong = [3, 100, 101, 500]
     faces[wrong] = faces[wrong][:, ::-1]
     damaged = Mesh(mesh.vertices, faces)
-    answer = mend_mesh(damaged)
-    assert answer.report.mended[0].startswith("turned over 4 faces wound against the rest (first: face 3")
+    answer = repair_mesh(damaged)
+    assert answer.report.repaired[0].startswith("turned over 4 faces wound against the rest (first: face 3")
     assert answer.report.volume == pytest.approx(mesh_volume(mesh), rel=1e-14)
     assert "face 3 at" in refusal(damaged, repair=False)
 
@@ -120,11 +120,11 @@ def test_faces_wound_against_the_rest_are_turned_and_counted() -> None:
 def test_duplicate_vertices_are_merged_and_counted() -> None:
     mesh = make_shape("sphere")
     soup = Mesh(mesh.corners.reshape(-1, 3), np.arange(3 * len(mesh.faces)).reshape(-1, 3))
-    answer = mend_mesh(soup)
+    answer = repair_mesh(soup)
     number = 3 * len(mesh.faces) - len(mesh.vertices)
-    assert answer.report.mended == (f"merged {number} duplicate vertices ({len(mesh.vertices)} left)",)
+    assert answer.report.repaired == (f"merged {number} duplicate vertices ({len(mesh.vertices)} left)",)
     noisy = Mesh(soup.vertices + 1e-10 * np.random.default_rng(0).normal(size=soup.vertices.shape), soup.faces)
-    assert mend_mesh(noisy).report.vertices == len(mesh.vertices)
+    assert len(repair_mesh(noisy).mesh.vertices) == len(mesh.vertices)
     assert "merged" in refusal(soup, repair=False)
 
 
@@ -132,18 +132,18 @@ def test_degenerate_and_repeated_faces_and_unused_vertices_are_removed_and_count
     mesh = make_shape("sphere")
     vertices = np.concatenate([mesh.vertices, [[0.0, 0.0, 0.1], [0.0, 0.1, 0.0]]])
     faces = np.concatenate([mesh.faces, [[5, 5, 9]], mesh.faces[7:9]])
-    answer = mend_mesh(Mesh(vertices, faces))
-    said = "; ".join(answer.report.mended)
+    answer = repair_mesh(Mesh(vertices, faces))
+    said = "; ".join(answer.report.repaired)
     assert f"removed 1 degenerate face (first: face {len(mesh.faces)})" in said
     assert "removed 2 repeated faces" in said
     assert "removed 2 vertices that no face uses" in said
     assert answer.report.volume == pytest.approx(mesh_volume(mesh))
-    assert (answer.report.vertices, answer.report.faces) == (len(mesh.vertices), len(mesh.faces))
+    assert (len(answer.mesh.vertices), len(answer.mesh.faces)) == (len(mesh.vertices), len(mesh.faces))
 
 
 def test_a_double_sided_export_becomes_single_sided() -> None:
     mesh = make_shape("sphere")
-    answer = mend_mesh(Mesh(mesh.vertices, np.concatenate([mesh.faces, mesh.faces[:, ::-1]])))
+    answer = repair_mesh(Mesh(mesh.vertices, np.concatenate([mesh.faces, mesh.faces[:, ::-1]])))
     assert answer.report.volume == pytest.approx(mesh_volume(mesh))
 
 
@@ -156,8 +156,8 @@ def test_a_face_whose_corners_lie_on_one_line_gets_an_area_without_changing_the_
     faces = np.concatenate([mesh.faces[1:], [[a, middle, c], [middle, b, c], [a, b, middle]]])
     damaged = Mesh(vertices, faces)
     assert damaged.face_areas.min() == 0.0
-    answer = mend_mesh(damaged)
-    assert any("without area" in said for said in answer.report.mended)
+    answer = repair_mesh(damaged)
+    assert any("without area" in said for said in answer.report.repaired)
     assert answer.mesh.face_areas.min() > 1e-3
     assert answer.report.volume == pytest.approx(1e-3, rel=1e-12)
 
@@ -173,10 +173,10 @@ def test_a_hollow_is_no_second_body() -> None:
     outer, inner = make_shape("sphere", radius=0.03), make_shape("sphere", radius=0.02)
     hollow = joined(outer, inner.flipped())
     report = check_mesh(hollow)
-    assert (report.cavities, report.bodies, report.genus, report.euler) == (1, 1, 0, 4)
+    assert (report.cavities, report.genus, report.euler) == (1, 0, 4)
     assert report.volume == pytest.approx(mesh_volume(outer) - mesh_volume(inner))
     assert "hollow" in report.notes[0]
-    assert mend_mesh(hollow.flipped()).report.volume == pytest.approx(report.volume)
+    assert repair_mesh(hollow.flipped()).report.volume == pytest.approx(report.volume)
 
 
 def test_an_inner_shell_that_faces_outwards_is_questioned() -> None:
@@ -208,9 +208,9 @@ def test_a_stray_vertex_far_away_says_nothing_about_the_size_of_the_mesh() -> No
     """Tolerances are parts of the size: with the stray one in it, all of the ball would be one spot."""
     ball = make_shape("sphere")
     stray = Mesh(np.vstack([ball.vertices, [[1e6, 0.0, 0.0]]]), ball.faces)
-    mended = mend_mesh(stray)
-    assert mended.report.mended == ("removed 1 vertex that no face uses",)
-    assert mended.mesh.content_hash == ball.content_hash
+    repaired = repair_mesh(stray)
+    assert repaired.report.repaired == ("removed 1 vertex that no face uses",)
+    assert repaired.mesh.content_hash == ball.content_hash
     assert "repair would have removed 1 vertex that no face uses" in refusal(stray, repair=False)
 
 
@@ -220,7 +220,7 @@ def test_thousands_of_vertices_on_one_spot_are_refused_before_their_pairs_are_li
     mesh = joined(make_shape("sphere", edge=0.02), crowd)
     assert "others within 1e-08 m of it" in refusal(mesh)
     with pytest.raises(MeshError, match=r"^parts/crowd\.stl: vertices: a vertex has"):  # the file, not what is in it
-        mend_mesh(mesh, source="parts/crowd.stl")
+        repair_mesh(mesh, source="parts/crowd.stl")
 
 
 def test_boxes_that_share_an_edge_touch_themselves() -> None:
@@ -276,8 +276,8 @@ def crumpled(noise: float, seed: int) -> Mesh:
 def test_a_few_small_folds_are_smoothed_and_said() -> None:
     folded = crumpled(0.0004, seed=5)
     assert "passes through itself" in refusal(folded, repair=False)
-    answer = mend_mesh(folded)
-    assert answer.report.mended[0].startswith("smoothed 10 vertices by at most 0.48 mm")
+    answer = repair_mesh(folded)
+    assert answer.report.repaired[0].startswith("smoothed 10 vertices by at most 0.48 mm")
     moved = np.linalg.norm(answer.mesh.vertices - folded.vertices, axis=1)
     assert moved.max() < 0.005 * folded.diagonal
     assert (moved > 0).sum() == 10

@@ -102,8 +102,8 @@ def test_no_plan_is_an_answer_with_reasons(client: Client) -> None:
     ("text", "words"),
     [
         ("no json", "is not JSON"),
-        ('{"id": 1}', "does not say what to plan"),
-        ('{"id": 1, "task": "a", "shipped": "ring"}', "does not say what to plan"),
+        ('{"id": 1}', "does not name what to plan"),
+        ('{"id": 1, "task": "a", "shipped": "ring"}', "does not name what to plan"),
         ("[" * 50_000, "is not JSON"),
         ('{"id": 1, "shipped": "rign"}', "closest: ring"),
         (request(TASK.replace("parallel_gripper", "parallel_griper")), "parallel_gripper"),

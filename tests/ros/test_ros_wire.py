@@ -11,7 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 from made_plans import ball_plan
 from pliant.ros import messages
 from pliant.ros.planning_node import trajectory_message
-from pliant.ros.ros2_types import dds_type, to_dds
+from pliant.ros.ros2_link import dds_type, to_dds
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 

@@ -103,8 +103,8 @@ def _mesh(text: str) -> tuple[Mesh, list[str]]:
 
     if not Path(text).exists() and text.partition(":")[0] in SHAPES:
         return parse_shape(text), []
-    mended = load_mesh(text)
-    return mended.mesh, list(mended.report.mended)
+    repaired = load_mesh(text)
+    return repaired.mesh, list(repaired.report.repaired)
 
 
 def _numbers(text: str, what: str) -> list[float]:

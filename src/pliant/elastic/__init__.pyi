@@ -7,6 +7,7 @@ from pliant.elastic.compliance import prepare_compliance as prepare_compliance
 from pliant.elastic.shell import gas_stiffness as gas_stiffness
 from pliant.elastic.shell import prepare_shell as prepare_shell
 from pliant.elastic.shell import with_contents as with_contents
+from pliant.elastic.tetrahedra.fill import Filling as Filling
 from pliant.elastic.tetrahedra.fill import fill_points as fill_points
 from pliant.elastic.tetrahedra.fill import lattice as lattice
 from pliant.elastic.tetrahedra.spread import sharp_edges as sharp_edges

@@ -193,7 +193,7 @@ def _divide(corners: Floats, faces: Ints, patches: Floats, smooth: SmoothSurface
     shape = np.stack([l0 * (2 * l0 - 1), l1 * (2 * l1 - 1), l2 * (2 * l2 - 1), 4 * l0 * l1, 4 * l1 * l2, 4 * l2 * l0])
     points = np.einsum("as,fax->fsx", shape, patches).reshape(-1, 3)[first]
     is_corner = nodes[:, 5] == k
-    projected = smooth.project(points)[0]
+    projected = smooth.project(points).points
     projected[is_corner] = corners[nodes[is_corner, 2]]
     rows, columns = np.nonzero(nodes[:, :3] >= 0)
     hats = coo_matrix(

@@ -27,7 +27,7 @@ class FileReport:
         file: the file as named.
         kind: robot, hand, arm, mesh, task, grasp, plan, run or unknown.
         problems: why it cannot be used; empty if it can.
-        notes: what was repaired or deserves attention.
+        notes: what was repaired or deserves a second look.
         facts: what it holds, in a few lines.
     """
 
@@ -143,9 +143,9 @@ def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
     repaired = load_mesh(path)
     report = repaired.report
     size = " x ".join(f"{1000 * extent:.4g}" for extent in repaired.mesh.extents)
-    contents = f"{1e6 * report.volume:.4g} cm3, surface {1e4 * report.area:.4g} cm2"
+    contents = f"{1e6 * report.volume:.4g} cm3, surface {1e4 * repaired.mesh.area:.4g} cm2"
     facts = [f"{len(repaired.mesh.faces)} faces, {size} mm, {contents}"]
-    return [*(f"mended: {text}" for text in report.mended), *report.notes], facts
+    return [*(f"repaired: {text}" for text in report.repaired), *report.notes], facts
 
 
 def _check_task(path: Path, folders: tuple[str | Path, ...]) -> Found:

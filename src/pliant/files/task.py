@@ -133,7 +133,7 @@ class _TaskLoader:
         if fields.mesh is not None:
             repaired = load_mesh(self.file(fields.mesh, "object.mesh"), scale=fields.scale)
             mesh = repaired.mesh
-            notes += repaired.report.mended
+            notes += repaired.report.repaired
         else:
             assert fields.shape is not None
             ((name, parameters),) = fields.shape.items()

@@ -9,11 +9,9 @@ from pliant.lab.options import LabOptions as LabOptions
 from pliant.lab.pads import LinkContact as LinkContact
 from pliant.lab.pads import PadForces as PadForces
 from pliant.lab.pads import Pads as Pads
-from pliant.lab.pictures import picture as picture
 from pliant.lab.scene import Scene as Scene
 from pliant.lab.scene import build_scene as build_scene
 from pliant.lab.scene import compile_scene as compile_scene
-from pliant.lab.scene import scene_for_task as scene_for_task
 from pliant.lab.scene import scene_root as scene_root
 from pliant.lab.series import DisturbanceRange as DisturbanceRange
 from pliant.lab.series import SeriesEntry as SeriesEntry
@@ -25,6 +23,7 @@ from pliant.lab.series import table_of as table_of
 from pliant.lab.series import wilson as wilson
 from pliant.lab.simulation import ObjectState as ObjectState
 from pliant.lab.simulation import Simulation as Simulation
+from pliant.lab.simulation import picture as picture
 from pliant.lab.soft_body import TetMesh as TetMesh
 from pliant.lab.soft_body import tetrahedra as tetrahedra
 from pliant.lab.trial import Disturbance as Disturbance

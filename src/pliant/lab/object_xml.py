@@ -1,4 +1,4 @@
-"""The object as MuJoCo's XML: a soft solid of tetrahedra.   (theory 10)"""
+"""The object as MuJoCo's XML: a soft solid of tetrahedra, and what it shares with a vessel.   (theory 10)"""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats, Ints
-from pliant.lab.graded_body import graded_tetrahedra
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import numbers, pose
-from pliant.lab.soft_body import tetrahedra
-from pliant.lab.standing import standing
+from pliant.lab.soft_body import graded_tetrahedra, tetrahedra, with_feet
 from pliant.objects import Body
 
-FLEX = "object"
 LEAST_VOLUME = 0.92
 OBJECT_BITS = {"contype": "1", "conaffinity": "6"}
 
@@ -29,12 +26,11 @@ class ObjectPart:
     Attributes:
         assets, body: XML.
         nodes: n x 3, nodes of the soft part in the object's frame at rest [m].
-        node_masses: n [kg]; 0 for nodes that belong to a rigid core.
+        node_masses: n [kg].
         spacing: typical distance of neighbouring nodes [m].
         core: name of the rigid body that carries the soft part; empty for a solid.
         mass: of everything [kg].
         T_world_object: pose at the beginning.
-        pinned: numbers of the nodes that move with the core.
         notes: what was simplified.
     """
 
@@ -46,7 +42,6 @@ class ObjectPart:
     T_world_object: pin.SE3
     core: str = ""
     assets: list[Element] = field(default_factory=list)
-    pinned: Ints = field(default_factory=lambda: np.arange(0))
     notes: tuple[str, ...] = ()
 
 
@@ -59,6 +54,28 @@ def contact_attributes(friction: float, options: LabOptions) -> dict[str, str]:
         "solimp": options.solimp,
         **OBJECT_BITS,
     }
+
+
+def add_flex(
+    frame: Element,
+    body: Body,
+    options: LabOptions,
+    mass: float,
+    nodes: Floats,
+    elements: Ints,
+    *,
+    attributes: dict[str, str],
+    elasticity: dict[str, str] | None = None,
+) -> Element:
+    """A soft part with the body's elastic constants and friction; ``attributes`` and ``elasticity`` come on top."""
+    common = {"name": "object", "type": "direct", "mass": f"{mass:.9g}", "radius": f"{options.skin:g}"}
+    mesh = {"point": numbers(nodes.ravel()), "element": numbers(elements.ravel())}
+    flex = SubElement(frame, "flexcomp", {**common, **mesh, **attributes})
+    material = body.material
+    constants = {"young": f"{material.young:.9g}", "poisson": f"{material.poisson:g}"}
+    SubElement(flex, "elasticity", {**constants, "damping": f"{options.damping:g}", **(elasticity or {})})
+    SubElement(flex, "contact", {"selfcollide": "none", **contact_attributes(material.friction, options)})
+    return flex
 
 
 def solid_part(
@@ -74,32 +91,10 @@ def solid_part(
         tets = graded_tetrahedra(body.mesh, pressed, nodes=options.nodes)
     if stands:
         up = T_world_object.rotation[2]
-        tets = standing(tets, up, float((body.mesh.vertices @ up).min()))
+        tets = with_feet(tets, up, float((body.mesh.vertices @ up).min()))
     frame = Element("body", {"name": "object_frame", **pose(T_world_object)})
-    flex = SubElement(
-        frame,
-        "flexcomp",
-        {
-            "name": FLEX,
-            "type": "direct",
-            "dim": "3",
-            "dof": "full",
-            "mass": f"{body.mass:.9g}",
-            "radius": f"{options.skin:g}",
-            "point": numbers(tets.nodes.ravel()),
-            "element": " ".join(str(int(i)) for i in tets.elements.ravel()),
-            "rgba": ".9 .55 .2 1",
-        },
-    )
-    material = body.material
-    elasticity = {
-        "young": f"{material.young:.9g}",
-        "poisson": f"{material.poisson:g}",
-        "damping": f"{options.damping:g}",
-    }
-    SubElement(flex, "elasticity", elasticity)
-    contact = contact_attributes(material.friction, options)
-    SubElement(flex, "contact", {"selfcollide": "none", **contact})
+    solid = {"dim": "3", "dof": "full", "rgba": ".9 .55 .2 1"}
+    add_flex(frame, body, options, body.mass, tets.nodes, tets.elements, attributes=solid)
     masses = body.mass * tets.node_shares
     share = float(tets.volumes.sum()) / body.rest_volume
     notes: tuple[str, ...] = ()
@@ -109,13 +104,10 @@ def solid_part(
     return ObjectPart(frame, tets.nodes, masses, tets.spacing, body.mass, T_world_object, notes=notes)
 
 
-def settle_masses(model: mujoco.MjModel, held: ObjectPart) -> None:
+def set_node_masses(model: mujoco.MjModel, held: ObjectPart) -> None:
     """Give every node its share of the volume: evenly spread mass would put the centre where nodes are dense."""
-    if model.nflex == 0:
-        return
     bodies = np.asarray(model.flex_vertbodyid)
-    if len(bodies) != len(held.node_masses):
+    if model.nflex == 0 or len(bodies) != len(held.node_masses):
         return
-    free = np.setdiff1d(np.arange(len(bodies)), held.pinned)
-    model.body_mass[bodies[free]] = np.maximum(held.node_masses[free], 1e-9)
+    model.body_mass[bodies] = np.maximum(held.node_masses, 1e-9)
     mujoco.mj_setConst(model, mujoco.MjData(model))

@@ -12,10 +12,10 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.lab.options import LabOptions
 from pliant.objects import Mesh, mass_properties
-from pliant.robot import Assembly, Inertial, Joint, Link, link_surfaces
+from pliant.robot import Assembly, Inertial, Joint, Link, Urdf, link_surfaces
 
 BASE_JOINTS = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
-# Who meets whom: object 1, robot 2, scene 4. Links of the robot do not meet each other.
+# What collides: object 1, robot 2, scene 4. Links of the robot do not collide with each other.
 ROBOT_BITS = {"contype": "2", "conaffinity": "5"}
 PLAIN_DENSITY = 1500.0  # of links without <inertial> [kg/m^3]
 SMALLEST_MASS = 1e-4
@@ -47,10 +47,16 @@ def pose(T: pin.SE3) -> dict[str, str]:
 
 def add_mesh(assets: list[Element], name: str, mesh: Mesh) -> None:
     """A mesh asset; the simulator collides with its convex hull."""
-    attributes = {"name": name, "vertex": numbers(mesh.vertices.ravel())}
-    attributes["face"] = " ".join(str(int(i)) for i in mesh.faces.ravel())
+    attributes = {"name": name, "vertex": numbers(mesh.vertices.ravel()), "face": numbers(mesh.faces.ravel())}
     # The inertia of links is given; a thin or open mesh must not be refused for its own.
     assets.append(Element("mesh", {**attributes, "inertia": "shell"}))
+
+
+def add_inertial(body: Element, mass: str, centre: Floats, inertia: Floats) -> None:
+    """Mass (as text) [kg], centre of mass [m] and 3 x 3 inertia about it [kg m^2] of a body, in the body's axes."""
+    I = inertia
+    full = numbers((I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]))
+    SubElement(body, "inertial", {"pos": numbers(centre), "mass": mass, "fullinertia": full})
 
 
 def robot_part(assembly: Assembly, options: LabOptions, q: Floats) -> RobotPart:
@@ -59,15 +65,11 @@ def robot_part(assembly: Assembly, options: LabOptions, q: Floats) -> RobotPart:
     A hand without an arm stands on six stiff drives, so that it can be carried about as an arm would.
     """
     robot, part = assembly.robot, RobotPart()
-    children: dict[str, list[Joint]] = {}
-    for joint in robot.urdf.joints:
-        children.setdefault(joint.parent, []).append(joint)
-    root = robot.urdf.root
     part.body = Element("body", {"name": "base", **pose(robot.T_world_base)})
     if assembly.arm is None:
         _add_stand(part, options)
-    _add_inertia(part.body, None)
-    _add_link(part, part.body, robot.urdf.link(root), pin.SE3.Identity(), None, children, assembly, options)
+    _add_link_inertia(part.body, None)
+    _add_link(part, part.body, robot.urdf, robot.urdf.root, None)
     _add_drives(part, assembly, options, q)
     return part
 
@@ -85,17 +87,11 @@ def _add_stand(part: RobotPart, options: LabOptions) -> None:
         )
 
 
-def _add_link(
-    part: RobotPart,
-    parent: Element,
-    link: Link,
-    T: pin.SE3,
-    joint: Joint | None,
-    children: dict[str, list[Joint]],
-    assembly: Assembly,
-    options: LabOptions,
-) -> None:
-    body = SubElement(parent, "body", {"name": f"link:{link.name}", "gravcomp": "1", **pose(T)})
+def _add_link(part: RobotPart, parent: Element, urdf: Urdf, name: str, joint: Joint | None) -> None:
+    """A link and all that hangs on it; ``joint`` carries it, None for the root."""
+    link = urdf.link(name)
+    T = joint.T_parent_joint if joint is not None else pin.SE3.Identity()
+    body = SubElement(parent, "body", {"name": f"link:{name}", "gravcomp": "1", **pose(T)})
     if joint is not None and joint.moves:
         attributes = {
             "name": joint.name,
@@ -107,42 +103,32 @@ def _add_link(
         if np.isfinite(joint.lower) and np.isfinite(joint.upper):
             attributes |= {"limited": "true", "range": numbers((joint.lower, joint.upper))}
         SubElement(body, "joint", attributes)
-    _add_inertia(body, link)
+    _add_link_inertia(body, link)
     for i, surface in enumerate(link_surfaces(link, "collision")):
-        name = f"{link.name}:{i}"
-        add_mesh(part.assets, name, surface.mesh)
-        part.link_of_geom[name] = link.name
-        colour = {"rgba": numbers(surface.colour)} if surface.colour is not None else {"rgba": "0.4 0.42 0.46 1"}
-        SubElement(body, "geom", {"name": name, "type": "mesh", "mesh": name, **ROBOT_BITS, **colour})
-    for below in children.get(link.name, ()):
-        _add_link(
-            part,
-            body,
-            assembly.robot.urdf.link(below.child),
-            below.T_parent_joint,
-            below,
-            children,
-            assembly,
-            options,
-        )
+        geom = f"{name}:{i}"
+        add_mesh(part.assets, geom, surface.mesh)
+        part.link_of_geom[geom] = name
+        colour = numbers(surface.colour) if surface.colour is not None else "0.4 0.42 0.46 1"
+        SubElement(body, "geom", {"name": geom, "type": "mesh", "mesh": geom, **ROBOT_BITS, "rgba": colour})
+    for below in urdf.joints:
+        if below.parent == name:
+            _add_link(part, body, urdf, below.child, below)
 
 
-def _add_inertia(body: Element, link: Link | None) -> None:
+def _add_link_inertia(body: Element, link: Link | None) -> None:
     inertial = link.inertial if link is not None else None
     if inertial is None or inertial.mass < SMALLEST_MASS:
         inertial = _guessed_inertia(link)
     R = inertial.T_link_centre.rotation
     xx, xy, xz, yy, yz, zz = inertial.inertia
     tensor = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-    least = 1e-5 * inertial.mass * 0.01  # a point is no body for the simulator: at least that of a 1 cm thing
+    least = 1e-5 * inertial.mass * 0.01  # a point is no body for the simulator: at least that of a body of 1 cm
     tensor += max(0.0, least - float(np.linalg.eigvalsh(tensor).min())) * np.eye(3)
-    full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
-    centre = numbers(inertial.T_link_centre.translation)
-    SubElement(body, "inertial", {"pos": centre, "mass": f"{inertial.mass:g}", "fullinertia": numbers(full)})
+    add_inertial(body, f"{inertial.mass:g}", inertial.T_link_centre.translation, tensor)
 
 
 def _guessed_inertia(link: Link | None) -> Inertial:
-    """Of a link without <inertial>: its collision shapes filled with something as heavy as a drive; else a crumb."""
+    """Of a link without <inertial>: its collision shapes filled with material as dense as a drive; else very little."""
     surfaces = link_surfaces(link, "collision") if link is not None else []
     for surface in surfaces:
         found = mass_properties(surface.mesh, density=PLAIN_DENSITY)

@@ -6,6 +6,7 @@ hulls of their separate pieces. The drives carry the robot's own weight, as real
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -17,17 +18,16 @@ from numpy.typing import ArrayLike
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
-from pliant.lab.object_xml import ObjectPart, settle_masses, solid_part
+from pliant.lab.object_xml import ObjectPart, set_node_masses, solid_part
 from pliant.lab.options import LabOptions
-from pliant.lab.quiet import quiet_simulator
 from pliant.lab.robot_xml import RobotPart, add_mesh, numbers, robot_part
 from pliant.lab.vessel import vessel_part
-from pliant.objects import Body, Mesh
-from pliant.planner import Task
+from pliant.objects import Body, Mesh, mesh_volume, separate_pieces
 from pliant.robot import Assembly
 
 VESSEL_ITERATIONS = 600
 SCENE_BITS = {"contype": "4", "conaffinity": "3"}
+_WARNINGS: deque[str] = deque(maxlen=100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,6 @@ def build_scene(
     options = options or LabOptions()
     if body is not None and body.kind == "vessel":  # a thin wall is stiff along itself and soft across: hard to solve
         options = replace(options, iterations=max(options.iterations, VESSEL_ITERATIONS))
-    quiet_simulator()
     root = scene_root(options)
     asset, world = SubElement(root, "asset"), SubElement(root, "worldbody")
     SubElement(world, "light", {"pos": "0.5 -0.8 1.6", "dir": "-0.3 0.5 -0.8"})
@@ -123,19 +122,6 @@ def build_scene(
     return compile_scene(root, options, assembly=assembly, part=part, held=held, q_start=q, notes=notes)
 
 
-def scene_for_task(task: Task, *, floor: float | None = None, options: LabOptions | None = None) -> Scene:
-    """The world of a task: its robot at the start, its object, its surroundings."""
-    return build_scene(
-        task.assembly,
-        task.body,
-        T_world_object=task.T_world_object,
-        obstacles=task.scene,
-        q_start=task.q_start,
-        floor=floor,
-        options=options,
-    )
-
-
 def compile_scene(
     root: Element,
     options: LabOptions,
@@ -146,15 +132,16 @@ def compile_scene(
     q_start: Floats | None = None,
     notes: tuple[str, ...] = (),
 ) -> Scene:
-    """Compile the XML; what the simulator refuses is said in its words."""
-    quiet_simulator()
+    """Compile the XML; an error quotes the simulator's own message."""
+    # Without it the simulator writes MUJOCO_LOG.TXT into the working directory.
+    mujoco.set_mju_user_warning(_keep_warning)
     xml = tostring(root, encoding="unicode")
     try:
         model = mujoco.MjModel.from_xml_string(xml)
     except ValueError as bad:
         raise OptionError("lab", Problem("scene", f"the simulator refuses it: {bad}")) from None
     if held is not None:
-        settle_masses(model, held)
+        set_node_masses(model, held)
     links = {model.geom(name).id: link for name, link in part.link_of_geom.items()} if part is not None else {}
     q = np.zeros(0) if q_start is None else q_start
     return Scene(model, xml, assembly, held, q, links, options, notes)
@@ -189,6 +176,15 @@ def scene_root(options: LabOptions) -> Element:
     return root
 
 
+def latest_warnings() -> tuple[str, ...]:
+    """The latest warnings of the simulator, oldest first."""
+    return tuple(_WARNINGS)
+
+
+def _keep_warning(message: str | bytes) -> None:
+    _WARNINGS.append(message.decode(errors="replace") if isinstance(message, bytes) else str(message))
+
+
 def _add_surroundings(
     world: Element, asset: Element, obstacles: Sequence[Mesh], floor: float | None
 ) -> tuple[str, ...]:
@@ -197,7 +193,7 @@ def _add_surroundings(
         plane = {"name": "floor", "type": "plane", "size": "5 5 .1", "pos": numbers((0, 0, floor))}
         SubElement(world, "geom", {**plane, **SCENE_BITS, "rgba": ".75 .75 .78 1"})
     for i, mesh in enumerate(obstacles):
-        for j, piece in enumerate(_pieces(mesh)):
+        for j, piece in enumerate(separate_pieces(mesh)):
             name = f"obstacle:{i}:{j}"
             assets: list[Element] = []
             add_mesh(assets, name, piece)
@@ -209,28 +205,7 @@ def _add_surroundings(
     return tuple(notes)
 
 
-def _pieces(mesh: Mesh) -> list[Mesh]:
-    """Separate pieces of a mesh."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(mesh.vertices)
-    links = np.vstack([mesh.faces[:, [0, 1]], mesh.faces[:, [1, 2]]])
-    number, labels = connected_components(coo_array((np.ones(len(links)), links.T), shape=(n, n)), directed=False)
-    if number == 1:
-        return [mesh]
-    pieces = []
-    for label in range(number):
-        faces = mesh.faces[labels[mesh.faces[:, 0]] == label]
-        if len(faces):
-            used, compact = np.unique(faces, return_inverse=True)
-            pieces.append(Mesh(mesh.vertices[used], compact.reshape(-1, 3), mesh.name))
-    return pieces
-
-
 def _convexity(mesh: Mesh) -> float:
     from scipy.spatial import ConvexHull
-
-    from pliant.objects import mesh_volume
 
     return float(mesh_volume(mesh) / ConvexHull(mesh.vertices).volume)

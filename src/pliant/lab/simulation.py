@@ -1,17 +1,19 @@
-"""Running a scene: steps, the object's pose, and whether the simulation can still be believed.   (theory 10)"""
+"""Running a scene: steps, the object's pose, whether the simulation is still valid, pictures.   (theory 10)"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
 
 from pliant.arrays import Floats
-from pliant.lab.quiet import taken_warnings
-from pliant.lab.scene import Scene
+from pliant.errors import OptionError
+from pliant.lab.scene import Scene, latest_warnings
 
 LARGEST_RESIDUAL = 1e-3  # of the soft body's equations, relative
 FASTEST = 50.0  # [m/s, rad/s]: nothing in a hand moves like that unless the integration has broken down
@@ -35,10 +37,10 @@ class ObjectState:
 
 
 class Simulation:
-    """A scene in motion. ``fault`` says why it can no longer be believed; a trial with a fault has failed.
+    """A scene in motion. ``fault`` is why it is no longer valid, empty while it is; a trial with a fault has failed.
 
     The simulator resets itself silently when numbers blow up; that is noticed as well. After a fault, steps do nothing.
-    ``rough_steps`` counts steps whose soft-body equations were left with a residual, small enough to be believed.
+    ``rough_steps`` counts steps whose soft-body equations were left with a residual, small enough to be accepted.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -71,7 +73,7 @@ class Simulation:
         elif not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
             self.fault = f"unstable: numbers that are not finite at {data.time:.3f} s"
         elif counts > self._counts and not self._only_rough():
-            last = taken_warnings()[-1] if taken_warnings() else "a warning"
+            last = (latest_warnings() or ("a warning",))[-1]
             self.fault = f"unstable: {last} ({data.time:.3f} s)"
         elif np.abs(data.qvel).max(initial=0.0) > FASTEST:
             fastest = float(np.abs(data.qvel).max())
@@ -79,9 +81,9 @@ class Simulation:
         self._counts = counts
 
     def _only_rough(self) -> bool:
-        """Whether the warning only says that the soft body's equations were solved to a small residual, not to zero."""
-        said = [warning for warning in taken_warnings()[-2:] if "relative residual" in warning]
-        number = re.search(r"relative residual of ([0-9.eE+-]+[0-9])", said[-1]) if said else None
+        """Whether the warning only reports a small residual of the soft body's equations."""
+        warnings = [warning for warning in latest_warnings()[-2:] if "relative residual" in warning]
+        number = re.search(r"relative residual of ([0-9.eE+-]+[0-9])", warnings[-1]) if warnings else None
         if number is None or float(number.group(1)) > LARGEST_RESIDUAL:
             return False
         self.rough_steps += 1
@@ -121,3 +123,31 @@ class Simulation:
         first = np.asarray(self.model.body_dofadr)[bodies]
         local = np.stack([self.data.qvel[first + i] for i in range(3)], axis=1)
         return np.asarray(local @ self.scene.object.T_world_object.rotation.T)
+
+
+def picture(
+    simulation: Simulation,
+    *,
+    looking_at: ArrayLike,
+    distance: float = 0.5,
+    azimuth_deg: float = 120.0,
+    elevation_deg: float = -20.0,
+    size: tuple[int, int] = (640, 480),
+) -> NDArray[np.uint8]:
+    """Height x width x 3 pixels of the scene as it is now.
+
+    Args:
+        looking_at: the point in the middle [m].
+        distance: of the camera [m].
+        azimuth_deg, elevation_deg: direction of view.
+        size: width, height.
+    """
+    camera: Any = mujoco.MjvCamera()
+    camera.lookat[:] = np.asarray(looking_at, dtype=np.float64)
+    camera.distance, camera.azimuth, camera.elevation = distance, azimuth_deg, elevation_deg
+    try:
+        with mujoco.Renderer(simulation.model, size[1], size[0]) as renderer:
+            renderer.update_scene(simulation.data, camera)
+            return np.asarray(renderer.render()).copy()
+    except Exception as bad:  # what is missing differs from machine to machine: library, device, rights
+        raise OptionError("lab", f"no off-screen picture on this machine ({type(bad).__name__}: {bad})") from None

@@ -15,12 +15,12 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Floats
 from pliant.constants import GRAVITY
 from pliant.errors import MeshError, Problem
-from pliant.lab.object_xml import FLEX, OBJECT_BITS, ObjectPart, contact_attributes
+from pliant.lab.object_xml import ObjectPart, add_flex, contact_attributes
 from pliant.lab.options import LabOptions
-from pliant.lab.robot_xml import add_mesh, numbers, pose
+from pliant.lab.robot_xml import add_inertial, add_mesh, numbers, pose
 from pliant.lab.soft_body import tetrahedra
 from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
 
@@ -59,44 +59,52 @@ def slosh(mass: float, radius: float, depth: float, *, gravity: float = GRAVITY)
 def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> ObjectPart:
     """A vessel that stands along its own z axis."""
     assert body.liquid is not None
-    wall = _coarse_wall(body.mesh, options.nodes)
+    # An even shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers.
+    wall = tetrahedra(body.mesh, nodes=options.nodes).skin
     z = wall.vertices[:, 2]
     low, high = float(z.min()), float(z.max())
-    height = high - low
-    pinned = np.flatnonzero((z <= low + RIGID_BASE * height) | (z >= high - RIGID_TOP * height))
-    if len(pinned) == len(z):
+    base, top = z <= low + RIGID_BASE * (high - low), z >= high - RIGID_TOP * (high - low)
+    pinned = base | top
+    if pinned.all():
         raise MeshError(body.mesh.name or "vessel", Problem("", "no wall between its ends", "a taller or finer mesh"))
     assets: list[Element] = []
     frame = Element("body", {"name": "vessel", **pose(T_world_object)})
     SubElement(frame, "freejoint", {"name": "vessel"})
     contact = contact_attributes(body.material.friction, options)
-    for name, chosen in (("base", z <= low + RIGID_BASE * height), ("top", z >= high - RIGID_TOP * height)):
-        points = wall.vertices[chosen]
+    for name, points in (("vessel:base", wall.vertices[base]), ("vessel:top", wall.vertices[top])):
         if len(points) >= 4 and np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) == 3:
-            hull = _hull(points)
-            add_mesh(assets, f"vessel:{name}", hull)
-            geom = {"name": f"vessel:{name}", "type": "mesh", "mesh": f"vessel:{name}", "rgba": ".5 .7 .85 1"}
-            SubElement(frame, "geom", {**geom, **contact})
-    shell_mass = _wall_mass(body)
-    shares = _area_shares(wall)
-    free = np.setdiff1d(np.arange(len(z)), pinned)
-    masses = shell_mass * shares
-    _add_core(frame, body, wall, masses, pinned, options)
-    _add_shell(frame, body, wall, pinned, shell_mass, contact, options)
-    masses = masses.copy()
-    masses[pinned] = 0.0
-    edges = np.vstack([wall.faces[:, [i, j]] for i, j in ((0, 1), (1, 2), (2, 0))])
-    spacing = float(np.median(np.linalg.norm(wall.vertices[edges[:, 0]] - wall.vertices[edges[:, 1]], axis=1)))
-    total = body.liquid.mass + shell_mass
+            add_mesh(assets, name, _hull(points))
+            SubElement(frame, "geom", {"name": name, "type": "mesh", "mesh": name, "rgba": ".5 .7 .85 1", **contact})
+    shell_mass = max(body.dry_mass, LEAST_WALL_MASS)  # a wall whose weight is neglected still needs some to be moved
+    masses = shell_mass * _area_shares(wall)
+    _add_core(frame, body, wall, float(masses[pinned].sum()), options)
+    flex = add_flex(
+        frame,
+        body,
+        options,
+        shell_mass,
+        wall.vertices,
+        wall.faces,
+        attributes={"dim": "2", "rgba": ".6 .8 .9 .7"},
+        elasticity={"thickness": f"{body.liquid.wall or WALL_THICKNESS:g}", "elastic2d": "both"},
+    )
+    SubElement(flex, "pin", {"id": numbers(np.flatnonzero(pinned))})
+    sides = np.linalg.norm(wall.corners - np.roll(wall.corners, -1, axis=1), axis=2)
     return ObjectPart(
-        frame, wall.vertices[free], masses[free], spacing, total, T_world_object, "vessel", assets, np.arange(0)
+        frame,
+        wall.vertices[~pinned],
+        masses[~pinned],
+        float(np.median(sides)),
+        body.liquid.mass + shell_mass,
+        T_world_object,
+        "vessel",
+        assets,
     )
 
 
-def _add_core(frame: Element, body: Body, wall: Mesh, masses: Floats, pinned: Ints, options: LabOptions) -> None:
-    """Rigid ends and the still part of the liquid, and the pendulum that hangs in it."""
+def _add_core(frame: Element, body: Body, wall: Mesh, ends: float, options: LabOptions) -> None:
+    """Rigid ends of that mass [kg] and the still part of the liquid, and the pendulum that hangs in it."""
     assert body.liquid is not None
-    ends = float(masses[pinned].sum())
     parts: list[MassProperties] = [shell_mass_properties(wall, mass=max(ends, 1e-4))]
     state = body.liquid_at()
     if state is not None and state.volume > 0:
@@ -117,59 +125,10 @@ def _add_core(frame: Element, body: Body, wall: Mesh, masses: Floats, pinned: In
         small = moving.mass * (0.1 * radius) ** 2
         inertial = {"pos": numbers((0, 0, -moving.length)), "mass": f"{moving.mass:.9g}"}
         SubElement(pendulum, "inertial", {**inertial, "diaginertia": numbers((small, small, small))})
-        look = {"type": "sphere", "size": f"{0.3 * radius:.6g}", "pos": numbers((0, 0, -moving.length))}
-        SubElement(pendulum, "geom", {**look, "contype": "0", "conaffinity": "0", "rgba": ".2 .4 1 1"})
+        geom = {"type": "sphere", "size": f"{0.3 * radius:.6g}", "pos": numbers((0, 0, -moving.length))}
+        SubElement(pendulum, "geom", {**geom, "contype": "0", "conaffinity": "0", "rgba": ".2 .4 1 1"})
     core = combine(*parts)
-    I = core.inertia
-    full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-    inertial = {"pos": numbers(core.centre), "mass": f"{core.mass:.9g}", "fullinertia": numbers(full)}
-    SubElement(frame, "inertial", inertial)
-
-
-def _add_shell(
-    frame: Element,
-    body: Body,
-    wall: Mesh,
-    pinned: Ints,
-    mass: float,
-    contact: dict[str, str],
-    options: LabOptions,
-) -> None:
-    assert body.liquid is not None
-    flex = SubElement(
-        frame,
-        "flexcomp",
-        {
-            "name": FLEX,
-            "type": "direct",
-            "dim": "2",
-            "mass": f"{mass:.9g}",
-            "radius": f"{options.skin:g}",
-            "point": numbers(wall.vertices.ravel()),
-            "element": " ".join(str(int(i)) for i in wall.faces.ravel()),
-            "rgba": ".6 .8 .9 .7",
-        },
-    )
-    SubElement(flex, "pin", {"id": " ".join(str(int(i)) for i in pinned)})
-    elasticity = {
-        "young": f"{body.material.young:.9g}",
-        "poisson": f"{body.material.poisson:g}",
-        "thickness": f"{body.liquid.wall or WALL_THICKNESS:g}",
-        "damping": f"{options.damping:g}",
-        "elastic2d": "both",
-    }
-    SubElement(flex, "elasticity", elasticity)
-    SubElement(flex, "contact", {"selfcollide": "none", **contact, **OBJECT_BITS})
-
-
-def _coarse_wall(mesh: Mesh, limit: int) -> Mesh:
-    """The wall as an even shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers."""
-    return tetrahedra(mesh, nodes=limit).skin
-
-
-def _wall_mass(body: Body) -> float:
-    """A wall whose weight is neglected still needs some mass to be moved."""
-    return max(body.dry_mass, LEAST_WALL_MASS)
+    add_inertial(frame, f"{core.mass:.9g}", core.centre, core.inertia)
 
 
 def _area_shares(mesh: Mesh) -> Floats:

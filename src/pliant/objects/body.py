@@ -1,4 +1,4 @@
-"""The thing to be held: surface, material, mass, and what is inside."""
+"""The object to be held: surface, material, mass, and what is inside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pliant.arrays import Floats
 from pliant.errors import LiquidError, MaterialError, Problem
 from pliant.objects.liquid import Liquid, LiquidState, fill
 from pliant.objects.mass import MassProperties, combine, mass_properties, mesh_volume, shell_mass_properties
-from pliant.objects.material import ContactLimits, Material, is_finite
+from pliant.objects.material import ContactLimits, Material, above_zero
 from pliant.objects.mesh.mesh import Mesh
 
 
@@ -60,13 +60,11 @@ class Body:
         """
         name = mesh.name or "body"
         volume = mesh_volume(mesh)
-        if mass is not None and (not is_finite(mass) or mass <= 0):
-            raise MaterialError(name, Problem("mass", f"{mass!r}", "a finite number above 0 [kg]"))
+        if problems := above_zero("mass", mass, "[kg]", optional=True):
+            raise MaterialError(name, problems)
         if mass is not None and material.density is not None:
-            raise MaterialError(
-                name,
-                Problem("mass", f"both mass {mass:g} kg and density {material.density:g} kg/m3 are given", "give one"),
-            )
+            both = f"both mass {mass:g} kg and density {material.density:g} kg/m3 are given"
+            raise MaterialError(name, Problem("mass", both, "give one"))
         if liquid is None:
             if mass is None and material.density is None:
                 raise MaterialError(name, Problem("mass", "neither mass nor density is given", "give one of them"))
@@ -74,9 +72,8 @@ class Body:
         else:
             dry = _wall_mass(name, mesh, material, mass, liquid)
             if dry == 0.0 and liquid.mass == 0.0:
-                raise LiquidError(
-                    name, Problem("liquid.volume", "an empty vessel without weight", "give a wall or a mass")
-                )
+                empty = Problem("liquid.volume", "an empty vessel without weight", "give a wall or a mass")
+                raise LiquidError(name, empty)
             fill(mesh, liquid.volume)  # an overflow is found now, not in the middle of a plan
         return cls(mesh, material, dry, liquid, limits or ContactLimits(), volume)
 
@@ -136,12 +133,7 @@ def _wall_mass(name: str, mesh: Mesh, material: Material, mass: float | None, li
     if material.density is None:
         return 0.0
     if liquid.wall is None:
-        raise LiquidError(
-            name,
-            Problem(
-                "liquid.wall",
-                f"absent, but the wall's density is {material.density:g} kg/m3",
-                "give the wall's thickness [m], or the empty vessel's mass, or leave the density out to neglect it",
-            ),
-        )
+        what = f"absent, but the wall's density is {material.density:g} kg/m3"
+        remedy = "give the wall's thickness [m], or the empty vessel's mass, or leave the density out to neglect it"
+        raise LiquidError(name, Problem("liquid.wall", what, remedy))
     return material.density * liquid.wall * mesh.area

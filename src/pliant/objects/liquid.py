@@ -7,8 +7,7 @@ all tetrahedra on the plane itself, so that the cap contributes nothing and neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from pliant.arrays import Floats
 from pliant.errors import LiquidError, Problem
 from pliant.objects.mass import MassProperties, mesh_volume, tetrahedron_moments
-from pliant.objects.material import is_finite
+from pliant.objects.material import above_zero, set_floats, zero_or_more
 from pliant.objects.mesh.mesh import Mesh
 
 FULL = 1e-9  # a fill beyond the vessel by less than this fraction of it is full, not too much
@@ -43,18 +42,14 @@ class Liquid:
     sealed: bool = True
 
     def __post_init__(self) -> None:
-        problems = []
-        if not is_finite(self.volume) or self.volume < 0:
-            problems.append(Problem("volume", f"{self.volume!r}", "0 or more [m^3]; half a litre is 5e-4"))
-        if not is_finite(self.density) or self.density <= 0:
-            problems.append(Problem("density", f"{self.density!r}", "above 0 [kg/m^3]; water 1000"))
-        if self.wall is not None and (not is_finite(self.wall) or self.wall <= 0):
-            problems.append(Problem("wall", f"{self.wall!r}", "a thickness above 0 [m]; a bottle's is 3e-4 to 1e-3"))
+        problems = [
+            *zero_or_more("volume", self.volume, "[m^3]; half a litre is 5e-4"),
+            *above_zero("density", self.density, "[kg/m^3]; water 1000"),
+            *above_zero("wall", self.wall, "a thickness [m]; a bottle's is 3e-4 to 1e-3", optional=True),
+        ]
         if problems:
             raise LiquidError("liquid", problems)
-        for entry in fields(self):
-            if entry.name != "sealed" and getattr(self, entry.name) is not None:
-                object.__setattr__(self, entry.name, float(getattr(self, entry.name)))
+        set_floats(self, "volume", "density", "wall")
 
     @property
     def mass(self) -> float:
@@ -72,7 +67,6 @@ class LiquidState:
         level: height of the free surface along ``up`` from the origin of the mesh [m].
         volume: [m^3].
         centroid: centre of the liquid, in the axes and from the origin of the mesh [m].
-        surface_area: area of the free surface [m^2]; zero where the vessel is empty or full.
         capacity: what the vessel holds [m^3].
         second_moment: 3 x 3, integral of (x - centroid)(x - centroid)^T over the liquid [m^5].
     """
@@ -82,33 +76,13 @@ class LiquidState:
     level: float
     volume: float
     centroid: Floats
-    surface_area: float
     capacity: float
     second_moment: Floats
-
-    @property
-    def fullness(self) -> float:
-        """Share of the vessel that is filled."""
-        return self.volume / self.capacity
 
     def mass_properties(self, density: float) -> MassProperties:
         """Mass properties of the liquid as if frozen [kg, m, kg m^2]."""
         inertia = density * (np.trace(self.second_moment) * np.eye(3) - self.second_moment)
         return MassProperties(density * self.volume, self.volume, self.centroid, inertia)
-
-    @cached_property
-    def wetted(self) -> Mesh:
-        """The liquid as a closed mesh: wetted wall and free surface."""
-        from pliant.objects.mesh.clipping import clip_below
-
-        return clip_below(self.mesh, self.up, self.level)[0]
-
-    @cached_property
-    def free_surface(self) -> Mesh:
-        """The free surface as flat triangles facing ``up``."""
-        from pliant.objects.mesh.clipping import clip_below
-
-        return clip_below(self.mesh, self.up, self.level)[1]
 
 
 def fill(
@@ -133,24 +107,14 @@ def fill(
     low, high = float(heights.min()), float(heights.max())
     if volume <= 0.0:
         lowest = mesh.vertices[heights <= low + 1e-9 * (high - low)].mean(axis=0)
-        return LiquidState(mesh, u, float(lowest @ u), 0.0, lowest, 0.0, capacity, np.zeros((3, 3)))
+        return LiquidState(mesh, u, float(lowest @ u), 0.0, lowest, capacity, np.zeros((3, 3)))
     # Which side of the plane is cheaper to weigh does not matter: above the plane is the rest of the capacity.
     h = high if volume >= capacity else _solve_level(mesh, heights, u, middle, volume, capacity)
     apex = middle + h * u
-    a, b, c, weight = _pieces_below(mesh, heights - h, apex)
-    held, first, second = tetrahedron_moments(a, b, c, weight)
+    held, first, second = tetrahedron_moments(*_pieces_below(mesh, heights - h, apex))
     offset = first / held
-    area = _free_area(mesh, heights - h, u)
-    return LiquidState(
-        mesh,
-        u,
-        float(middle @ u) + h,
-        held,
-        apex + offset,
-        area if volume < capacity else 0.0,
-        capacity,
-        second - held * np.outer(offset, offset),
-    )
+    second = second - held * np.outer(offset, offset)
+    return LiquidState(mesh, u, float(middle @ u) + h, held, apex + offset, capacity, second)
 
 
 def _solve_level(mesh: Mesh, heights: Floats, u: Floats, middle: Floats, volume: float, capacity: float) -> float:
@@ -192,14 +156,8 @@ def _share_below(s: Floats) -> Floats:
     return share
 
 
-def _free_area(mesh: Mesh, heights: Floats, u: Floats) -> float:
-    """Area of the cut at height zero: what the wetted wall lacks to be closed."""
-    share = _share_below(np.sort(heights[mesh.faces], axis=1))
-    return max(-float(share @ (mesh.face_vectors @ u)), 0.0)
-
-
-def _pieces_below(mesh: Mesh, heights: Floats, apex: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """The wall below height zero as triangles seen from ``apex``, with weights: whole ones, corners, corners off."""
+def _pieces_below(mesh: Mesh, heights: Floats, apex: Floats) -> tuple[Floats, Floats]:
+    """Corners (from ``apex``) and weights of the wall below height zero: whole triangles and parts of cut ones."""
     s = heights[mesh.faces]
     below = s < 0
     number = below.sum(axis=1)
@@ -215,8 +173,7 @@ def _pieces_below(mesh: Mesh, heights: Floats, apex: Floats) -> tuple[Floats, Fl
         tq, tr = (sp / (sp - sq))[:, None], (sp / (sp - sr))[:, None]
         pieces.append(np.stack([p, p + tq * (q - p), p + tr * (r - p)], axis=1))
         weights.append(np.full(len(rows), sign))
-    a, b, c = np.concatenate(pieces).transpose(1, 0, 2)
-    return a, b, c, np.concatenate(weights)
+    return np.concatenate(pieces), np.concatenate(weights)
 
 
 def _direction(mesh: Mesh, up: ArrayLike) -> Floats:
@@ -229,8 +186,8 @@ def _direction(mesh: Mesh, up: ArrayLike) -> Floats:
 
 def _refuse_overflow(mesh: Mesh, volume: float, capacity: float, rest_capacity: float | None) -> None:
     name = mesh.name or "vessel"
-    if not is_finite(volume) or volume < 0:
-        raise LiquidError(name, Problem("volume", f"{volume!r}", "0 or more [m^3]"))
+    if problems := zero_or_more("volume", volume, "[m^3]"):
+        raise LiquidError(name, problems)
     if not capacity > 0:
         raise LiquidError(
             name, Problem("", f"the vessel encloses {1e6 * capacity:.4g} cm3", "a closed mesh with faces outwards")

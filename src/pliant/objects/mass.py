@@ -6,7 +6,8 @@ the mesh, so a mesh far from the origin loses no digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,14 @@ class MassProperties:
         return self.inertia + self.mass * _parallel_axis(self.centre - np.asarray(point, dtype=np.float64))
 
 
+class Moments(NamedTuple):
+    """Moments about the common apex: content (volume or area), integral of x and integral of x x^T over it."""
+
+    content: float
+    first: Floats
+    second: Floats
+
+
 def combine(*parts: MassProperties) -> MassProperties:
     """Several bodies as one rigid body (a wall and the liquid inside), by the parallel axis theorem."""
     mass = sum(part.mass for part in parts)
@@ -72,12 +81,8 @@ def mass_properties(mesh: Mesh, *, density: float | None = None, mass: float | N
         density: [kg/m^3].
         mass: [kg].
     """
-    if (density is None) == (mass is None):
-        raise MaterialError(mesh.name or "mesh", "give either a density or a mass, not both and not neither")
     middle = mesh.bounds.mean(axis=0)
-    a, b, c = (mesh.vertices - middle)[mesh.faces].transpose(1, 0, 2)
-    volume, first, second = tetrahedron_moments(a, b, c)
-    return _from_moments(volume, first, second, middle, density=density, mass=mass)
+    return _from_moments(mesh, tetrahedron_moments(mesh.corners - middle), middle, density=density, mass=mass)
 
 
 def shell_mass_properties(
@@ -88,27 +93,26 @@ def shell_mass_properties(
     Per face of area A with corners a, b, c and s = a + b + c: integral of x is A s / 3, of x x^T is
     A (a a^T + b b^T + c c^T + s s^T) / 12.
     """
-    if (areal_density is None) == (mass is None):
-        raise MaterialError(mesh.name or "mesh", "give either an areal density or a mass, not both and not neither")
     middle = mesh.bounds.mean(axis=0)
     corners = mesh.corners - middle
     areas = mesh.face_areas
     s = corners.sum(axis=1)
     first = areas @ s / 3.0
     second = (np.einsum("f,fki,fkj->ij", areas, corners, corners) + np.einsum("f,fi,fj->ij", areas, s, s)) / 12.0
-    whole = _from_moments(mesh.area, first, second, middle, density=areal_density, mass=mass)
-    return MassProperties(whole.mass, 0.0, whole.centre, whole.inertia)
+    whole = _from_moments(mesh, Moments(mesh.area, first, second), middle, density=areal_density, mass=mass)
+    return replace(whole, volume=0.0)
 
 
-def tetrahedron_moments(a: Floats, b: Floats, c: Floats, weight: Floats | None = None) -> tuple[float, Floats, Floats]:
-    """Summed volume, integral of x and integral of x x^T over the tetrahedra (0, a, b, c).
+def tetrahedron_moments(corners: Floats, weight: Floats | None = None) -> Moments:
+    """Summed moments of the tetrahedra (0, a, b, c).
 
     With d = a . (b x c) and s = a + b + c: d / 6, d s / 24, and d (a a^T + b b^T + c c^T + s s^T) / 120.
 
     Args:
-        a, b, c: n x 3 corners seen from the common apex, counter-clockwise from outside [m].
+        corners: n x 3 corners x 3, a, b, c from the common apex, counter-clockwise from outside [m].
         weight: n, factor of each tetrahedron; 1 where absent.
     """
+    a, b, c = corners.transpose(1, 0, 2)
     ax, ay, az = a.T
     bx, by, bz = b.T
     cx, cy, cz = c.T
@@ -118,13 +122,16 @@ def tetrahedron_moments(a: Floats, b: Floats, c: Floats, weight: Floats | None =
         d = d * weight
     s = a + b + c
     second = sum(((x * d[:, None]).T @ x for x in (a, b, c, s)), np.zeros((3, 3))) / 120.0
-    return float(d.sum() / 6.0), d @ s / 24.0, 0.5 * (second + second.T)
+    return Moments(float(d.sum() / 6.0), d @ s / 24.0, 0.5 * (second + second.T))
 
 
 def _from_moments(
-    content: float, first: Floats, second: Floats, origin: Floats, *, density: float | None, mass: float | None
+    mesh: Mesh, moments: Moments, origin: Floats, *, density: float | None, mass: float | None
 ) -> MassProperties:
     """Mass properties from the moments about ``origin`` of a body of uniform density."""
+    content, first, second = moments
+    if (density is None) == (mass is None):
+        raise MaterialError(mesh.name or "mesh", "give either a density or a mass, not both and not neither")
     rho = mass / content if mass is not None else density
     assert rho is not None
     offset = first / content

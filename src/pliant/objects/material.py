@@ -1,9 +1,9 @@
-"""Elastic constants, density, friction and the limits a thing may feel: validated once, then trusted."""
+"""Elastic constants, density, friction and the limits of a contact: validated once, then trusted."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pliant.errors import MaterialError, Problem
@@ -33,49 +33,31 @@ class Material:
 
     def __post_init__(self) -> None:
         problems = [
-            *_above_zero("young", self.young, "Young's modulus [Pa]; rubber 1e6, foam 1e4 to 1e5"),
+            *above_zero("young", self.young, "Young's modulus [Pa]; rubber 1e6, foam 1e4 to 1e5"),
             *_poisson_problems(self.poisson),
-            *_above_zero("density", self.density, "[kg/m^3]; water 1000"),
+            *above_zero("density", self.density, "[kg/m^3]; water 1000", optional=True),
+            *zero_or_more("friction", self.friction, "rubber on most materials 0.5 to 1"),
         ]
-        if not is_finite(self.friction) or self.friction < 0:
-            problems.append(
-                Problem("friction", f"{self.friction!r}", "must be 0 or more; rubber on most things 0.5 to 1")
-            )
         if problems:
             raise MaterialError("material", problems)
-        _to_floats(self)
-
-    @property
-    def shear(self) -> float:
-        """Shear modulus G = E / (2 (1 + nu)) [Pa]."""
-        return self.young / (2.0 * (1.0 + self.poisson))
-
-    @property
-    def bulk(self) -> float:
-        """Bulk modulus K = E / (3 (1 - 2 nu)) [Pa]."""
-        return self.young / (3.0 * (1.0 - 2.0 * self.poisson))
-
-    @property
-    def plane_modulus(self) -> float:
-        """Plane strain modulus E / (1 - nu^2) [Pa]; its inverse adds up over two bodies in contact."""
-        return self.young / (1.0 - self.poisson**2)
+        set_floats(self, "young", "poisson", "density", "friction")
 
     def notes(self) -> tuple[str, ...]:
         """What is legal but unusual, in words; empty for an everyday material."""
-        said = []
+        notes = []
         if self.young < 1e3:
-            said.append(f"young {self.young:g} Pa is softer than any gel: is it in MPa or kPa?")
+            notes.append(f"young {self.young:g} Pa is softer than any gel: is it in MPa or kPa?")
         if self.young > 1e11:
-            said.append(f"young {self.young:g} Pa is stiffer than most metals: it hardly deforms in a hand")
+            notes.append(f"young {self.young:g} Pa is stiffer than most metals: it hardly deforms in a hand")
         if self.poisson > 0.495:
-            said.append(f"poisson {self.poisson:g} is almost incompressible: elastic models lock; 0.49 behaves alike")
+            notes.append(f"poisson {self.poisson:g} is almost incompressible: elastic models lock; 0.49 behaves alike")
         if self.density is not None and not 5.0 <= self.density <= 25_000.0:
-            said.append(f"density {self.density:g} kg/m3 is unlike any solid: is it in g/cm3?")
+            notes.append(f"density {self.density:g} kg/m3 is unlike any solid: is it in g/cm3?")
         if self.friction == 0:
-            said.append("friction 0: nothing can be held by friction")
+            notes.append("friction 0: nothing can be held by friction")
         if self.friction > 2:
-            said.append(f"friction {self.friction:g} is sticky beyond most rubbers")
-        return tuple(said)
+            notes.append(f"friction {self.friction:g} is sticky beyond most rubbers")
+        return tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -94,12 +76,12 @@ class ContactLimits:
 
     def __post_init__(self) -> None:
         problems = [
-            *_above_zero("force", self.force, "largest contact force [N], or left out"),
-            *_above_zero("pressure", self.pressure, "largest contact pressure [Pa], or left out"),
+            *above_zero("force", self.force, "largest contact force [N]", optional=True),
+            *above_zero("pressure", self.pressure, "largest contact pressure [Pa]", optional=True),
         ]
         if problems:
             raise MaterialError("limits", problems)
-        _to_floats(self)
+        set_floats(self, "force", "pressure")
 
     @property
     def largest_force(self) -> float:
@@ -118,13 +100,21 @@ def _poisson_problems(value: Any) -> list[Problem]:
     return [Problem("poisson", repr(value), allowed)]
 
 
-def _above_zero(name: str, value: Any, meaning: str) -> list[Problem]:
-    if value is None and name != "young":
+def above_zero(name: str, value: Any, meaning: str, *, optional: bool = False) -> list[Problem]:
+    """The problem with a number that must be above 0 (and below what any material has), if there is one."""
+    most = MOST.get(name, math.inf)
+    if (value is None and optional) or (is_finite(value) and 0 < value <= most):
         return []
-    if is_finite(value) and 0 < value <= MOST.get(name, math.inf):
+    above = f" and at most {most:g}" if most < math.inf and is_finite(value) and value > 0 else ""
+    absent = ", or left out" if optional else ""
+    return [Problem(name, f"{value!r}", f"must be a finite number above 0{above}: {meaning}{absent}")]
+
+
+def zero_or_more(name: str, value: Any, meaning: str) -> list[Problem]:
+    """The problem with a number that must be 0 or more, if there is one."""
+    if is_finite(value) and value >= 0:
         return []
-    above = f" and at most {MOST[name]:g}" if name in MOST and is_finite(value) and value > 0 else ""
-    return [Problem(name, f"{value!r}", f"must be a finite number above 0{above}: {meaning}")]
+    return [Problem(name, f"{value!r}", f"must be a finite number, 0 or more: {meaning}")]
 
 
 def is_finite(value: Any) -> bool:
@@ -135,8 +125,9 @@ def is_finite(value: Any) -> bool:
         return False
 
 
-def _to_floats(item: Any) -> None:
-    for entry in fields(item):
-        value = getattr(item, entry.name)
+def set_floats(item: Any, *names: str) -> None:
+    """Replace the named fields of a frozen dataclass by Python's floats; None stays."""
+    for name in names:
+        value = getattr(item, name)
         if value is not None:
-            object.__setattr__(item, entry.name, float(value))
+            object.__setattr__(item, name, float(value))

@@ -11,7 +11,7 @@ import numpy as np
 
 from pliant.arrays import Bools
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
-from pliant.objects import Mesh, join_identical, make_shape, mend_mesh, read_mesh
+from pliant.objects import Mesh, join_identical, make_shape, read_mesh, repair_mesh
 from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
@@ -75,11 +75,11 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
         allowed = "check region (in the link's frame, m) and facing"
         raise DescriptionError(urdf.source, Problem(where, "no face of the link's surface is pad", allowed))
     try:
-        sound = mend_mesh(mesh)
+        sound = repair_mesh(mesh)
     except InputError as bad:
         problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
         raise DescriptionError(bad.source, problems) from None
-    return PadMesh(pad, sound.mesh, faces if not sound.report.mended else _pad_faces(sound.mesh, pad))
+    return PadMesh(pad, sound.mesh, faces if not sound.report.repaired else _pad_faces(sound.mesh, pad))
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> Bools:

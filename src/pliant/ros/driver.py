@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from pliant.control import MOST_AHEAD, JointReading, Sample
 from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
 from pliant.ros.link import RosLink
-from pliant.ros.messages import Duration, Image, JointState, JointTrajectory, JointTrajectoryPoint
+from pliant.ros.messages import Duration, Header, Image, JointState, JointTrajectory, JointTrajectoryPoint
 from pliant.ros.ros1_link import Ros1Link
 from pliant.ros.ros2_link import Ros2Link
 from pliant.tactile import TactileFrame
@@ -75,12 +74,12 @@ class RosDriver:
         return time.monotonic() - self._began
 
     def read(self) -> Sample:
-        """The latest of everything; joints are None until every one of them has been heard of."""
+        """The latest of everything; joints are None until every one of them has been received."""
         for message in self._link.take(self._states):
-            self._hear(message)
+            self._take_joint_state(message)
         for name in self.array_names:
             for image in self._link.take(f"{self._tactile}/{name}"):
-                self._see(name, image)
+                self._take_image(name, image)
         joints = None
         if np.isfinite(self._positions).all():
             torques = self._torques.copy() if np.isfinite(self._torques).all() else None
@@ -110,26 +109,30 @@ class RosDriver:
         self._next = max(self._next, now) + self.period
 
     def emergency_stop(self, reason: str) -> None:
-        """Tell the robot to stay where it was last seen, then refuse every later command."""
+        """Command the robot to stay at its last measured position, then refuse every later command."""
         if self._stopped:
             return
         try:
             if np.isfinite(self._positions).all():
                 self.command_positions(self._positions)
         except Exception as bad:  # a stop never raises
-            reason = f"{reason} (and the robot could not be told: {bad})"
+            reason = f"{reason} (and the robot could not be commanded: {bad})"
         self._stopped = reason or "emergency stop"
 
     def close(self) -> None:
         self._link.close()
 
-    def _hear(self, message: JointState) -> None:
-        """A joint state may name any joints in any order; those that are not ours are passed over."""
-        stamp = message.header.stamp.seconds - self._start
-        if not stamp <= self.time + MOST_AHEAD:
+    def _time_of(self, header: Header) -> float | None:
+        """When a message was sent, on the driver's clock [s]; None for one from the future."""
+        stamp = header.stamp.seconds - self._start
+        return stamp if stamp <= self.time + MOST_AHEAD else None
+
+    def _take_joint_state(self, message: JointState) -> None:
+        """A joint state may name any joints in any order; others than ours are ignored."""
+        stamp = self._time_of(message.header)
+        if stamp is None:
             return
-        values: Sequence[float] = message.position
-        efforts: Sequence[float] = message.effort
+        values, efforts = message.position, message.effort
         for k, name in enumerate(message.name):
             if name in self.joint_names and k < len(values) and np.isfinite(values[k]):
                 i = self.joint_names.index(name)
@@ -137,14 +140,13 @@ class RosDriver:
                     self._positions[i], self._stamps[i] = values[k], stamp
                     self._torques[i] = efforts[k] if k < len(efforts) else np.nan
 
-    def _see(self, name: str, image: Image) -> None:
+    def _take_image(self, name: str, image: Image) -> None:
         """A frame of another size or kind, or from the future, is no measurement: without it the last one grows old."""
         rows, columns = self._shapes[name]
         sizes = (image.height, image.width, image.step, len(image.data))
-        stamp = image.header.stamp.seconds - self._start
-        if not stamp <= self.time + MOST_AHEAD:
-            return
-        if image.encoding not in ("16UC1", "mono16") or sizes != (rows, columns, 2 * columns, 2 * rows * columns):
+        stamp = self._time_of(image.header)
+        right = sizes == (rows, columns, 2 * columns, 2 * rows * columns)
+        if stamp is None or not right or image.encoding not in ("16UC1", "mono16"):
             return
         order = ">u2" if image.is_bigendian else "<u2"
         counts = np.frombuffer(image.data, dtype=order).reshape(rows, columns).astype(np.int64)

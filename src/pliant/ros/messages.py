@@ -1,4 +1,4 @@
-"""The ROS messages pliant sends and takes, described once for ROS 1 and ROS 2.
+"""The ROS messages that pliant sends and receives, described once for ROS 1 and ROS 2.
 
 Fields have the names and the order of the ROS definitions. What only ROS 1 has (``seq`` of a header) is left out; its
 times are translated. A number's width is in its annotation, because ROS 2 needs it on the wire.
@@ -6,9 +6,10 @@ times are translated. A number's width is in its annotation, because ROS 2 needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 Int32 = Annotated[int, "int32"]
 UInt8 = Annotated[int, "uint8"]
@@ -17,37 +18,30 @@ Float64 = Annotated[float, "float64"]
 
 
 @dataclass
-class _Moment:
+class _Nanoseconds:
     sec: Int32 = 0
     nanosec: UInt32 = 0
+
+    @classmethod
+    def of(cls, seconds: float) -> Self:
+        """Rounded to whole nanoseconds."""
+        return cls(*divmod(round(seconds * 1e9), 10**9))
 
     @property
     def seconds(self) -> float:
         return self.sec + 1e-9 * self.nanosec
 
 
-@dataclass
-class Time(_Moment):
+class Time(_Nanoseconds):
     """builtin_interfaces/Time, the ``time`` of ROS 1."""
 
     ROS_TYPE: ClassVar[str] = "builtin_interfaces/Time"
 
-    @classmethod
-    def of(cls, seconds: float) -> Time:
-        """Whole nanoseconds."""
-        return cls(*divmod(round(seconds * 1e9), 10**9))
 
-
-@dataclass
-class Duration(_Moment):
+class Duration(_Nanoseconds):
     """builtin_interfaces/Duration, the ``duration`` of ROS 1."""
 
     ROS_TYPE: ClassVar[str] = "builtin_interfaces/Duration"
-
-    @classmethod
-    def of(cls, seconds: float) -> Duration:
-        """Whole nanoseconds."""
-        return cls(*divmod(round(seconds * 1e9), 10**9))
 
 
 @dataclass
@@ -115,45 +109,36 @@ class Image:
     data: bytes = b""
 
 
-_KNOWN: dict[type[Any], dict[str, Any]] = {}
+@cache
+def field_types(kind: Any) -> dict[str, Any]:
+    """Field names and annotations, in the order of the ROS definition; kept, because finding them is slow."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: hints[each.name] for each in fields(kind)}
 
 
-def field_types(kind: type[Any]) -> dict[str, Any]:
-    """Field names and annotations, in the order of the ROS definition; looked up once, as it is slow."""
-    if kind not in _KNOWN:
-        hints = get_type_hints(kind, include_extras=True)
-        _KNOWN[kind] = {each.name: hints[each.name] for each in fields(kind)}
-    return _KNOWN[kind]
+def is_message(hint: Any) -> bool:
+    """Whether an annotation is one of our message classes."""
+    return isinstance(hint, type) and is_dataclass(hint)
 
 
-def to_foreign(message: Any, make: Callable[[type[Any], dict[str, Any]], Any]) -> Any:
+def to_foreign(value: Any, make: Callable[[type[Any], dict[str, Any]], Any]) -> Any:
     """The same message in a transport's own classes, made innermost first by ``make(kind, values)``."""
-    return make(type(message), {name: _given(getattr(message, name), make) for name in field_types(type(message))})
-
-
-def from_foreign(kind: type[Any], message: Any, read: Callable[[type[Any], Any, str], Any] | None = None) -> Any:
-    """One of our messages from a transport's; ``read(kind, message, name)`` is how a field is got from it."""
-    get = read or (lambda _, source, name: getattr(source, name))
-    return kind(**dict(_taken(kind, message, get)))
-
-
-def _given(value: Any, make: Callable[[type[Any], dict[str, Any]], Any]) -> Any:
-    if is_dataclass(value):
-        return to_foreign(value, make)
-    if isinstance(value, list) and value and is_dataclass(value[0]):
+    kind: Any = type(value)
+    if is_message(kind):
+        return make(kind, {name: to_foreign(getattr(value, name), make) for name in field_types(kind)})
+    if kind is list and value and is_message(type(value[0])):
         return [to_foreign(item, make) for item in value]
     return value
 
 
-def _taken(kind: type[Any], message: Any, read: Callable[[type[Any], Any, str], Any]) -> Iterator[tuple[str, Any]]:
-    for name, hint in field_types(kind).items():
-        value = read(kind, message, name)
-        if isinstance(hint, type) and is_dataclass(hint):
-            value = from_foreign(hint, value, read)
-        elif hint is bytes:
-            value = bytes(value)
-        elif get_origin(hint) is list:
-            inner = get_args(hint)[0]
-            ours = isinstance(inner, type) and is_dataclass(inner)
-            value = [from_foreign(inner, item, read) if ours else item for item in value]
-        yield name, value
+def from_foreign(hint: Any, value: Any, read: Callable[[type[Any], Any, str], Any]) -> Any:
+    """One of our messages from a transport's; ``read(kind, message, name)`` gets a field from it."""
+    if is_message(hint):
+        types = field_types(hint).items()
+        return hint(**{name: from_foreign(each, read(hint, value, name), read) for name, each in types})
+    if hint is bytes:
+        return bytes(value)
+    if get_origin(hint) is list:
+        inner = get_args(hint)[0]
+        return [from_foreign(inner, item, read) for item in value] if is_message(inner) else list(value)
+    return value

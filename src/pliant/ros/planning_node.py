@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pliant.documents import parse_document, read_mapping
 from pliant.errors import InputError
@@ -28,14 +28,22 @@ REQUEST, STATUS, TRAJECTORY = "/pliant/plan_request", "/pliant/plan_status", "/p
 LONGEST_REQUEST = 1_000_000
 
 
+class Job(NamedTuple):
+    """A request that is being planned: its id, its result to come, when it began [s]."""
+
+    request: str
+    result: Future[Plan]
+    began: float
+
+
 class PlanningNode:
-    """Answers planning requests, one at a time, without ever falling over a bad one.
+    """Answers planning requests, one at a time; a bad request is refused and never ends the node.
 
     Args:
         link: the network.
         search: from a task to a plan, such as ``pliant.planner.plan``.
         folder: mesh and robot files that a task names must lie in here; none may be named if left out.
-        keep: told every plan that was made, with the request's id.
+        keep: called with the request's id and every plan that was made.
     """
 
     def __init__(
@@ -48,20 +56,18 @@ class PlanningNode:
     ) -> None:
         self._link, self._search, self._folder, self._keep = link, search, folder, keep
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planning")
-        self._job: tuple[str, Future[Plan]] | None = None
-        self._begun = 0.0
+        self._job: Job | None = None
         link.advertise(STATUS, String)
         link.advertise(TRAJECTORY, JointTrajectory, latched=True)
         link.listen(REQUEST, String)
 
     def step(self) -> None:
-        """Look at what has come and what has been finished; returns at once."""
+        """Take new requests and answer a finished one; returns at once."""
         for message in self._link.take(REQUEST):
             self._request(message.data)
-        if self._job is not None and self._job[1].done():
-            name, job = self._job
-            self._job = None
-            self._answer(name, job)
+        if self._job is not None and self._job.result.done():
+            job, self._job = self._job, None
+            self._answer(job)
 
     @property
     def busy(self) -> bool:
@@ -78,15 +84,14 @@ class PlanningNode:
             fields = _fields(text)
             name = str(fields["id"])[:100]
             if self._job is not None:
-                self._tell(name, "busy", planning=self._job[0])
+                self._report(name, "busy", planning=self._job.request)
                 return
             task = self._task(fields)
         except InputError as bad:
-            self._tell(name, "refused", problems=[str(problem) for problem in bad.problems])
+            self._report(name, "refused", problems=[str(problem) for problem in bad.problems])
             return
-        self._tell(name, "planning", task=task.name, robot=task.assembly.name)
-        self._begun = time.monotonic()
-        self._job = (name, self._worker.submit(self._search, task))
+        self._report(name, "planning", task=task.name, robot=task.assembly.name)
+        self._job = Job(name, self._worker.submit(self._search, task), time.monotonic())
 
     def _task(self, fields: dict[str, Any]) -> Task:
         if "shipped" in fields:
@@ -96,14 +101,14 @@ class PlanningNode:
         with tempfile.TemporaryDirectory(prefix="pliant-request-") as empty:
             return _read_text(str(fields["task"]), Path(empty))
 
-    def _answer(self, name: str, job: Future[Plan]) -> None:
-        took = round(time.monotonic() - self._begun, 3)
-        error = job.exception()
+    def _answer(self, job: Job) -> None:
+        name, took = job.request, round(time.monotonic() - job.began, 3)
+        error = job.result.exception()
         if error is not None:
             problems = [str(p) for p in error.problems] if isinstance(error, InputError) else [f"our fault: {error!r}"]
-            self._tell(name, "refused", problems=problems, wall_s=took)
+            self._report(name, "refused", problems=problems, wall_s=took)
             return
-        plan = job.result()
+        plan = job.result.result()
         facts: dict[str, Any] = {"rejected": plan.counts, "wall_s": took}
         if self._keep is not None:
             try:
@@ -111,10 +116,10 @@ class PlanningNode:
             except (InputError, OSError) as bad:  # a full disk costs the file, not the answer
                 facts["not_kept"] = str(bad)
         if plan.best is None:
-            self._tell(name, "none", advice=plan.advice, **facts)
+            self._report(name, "none", advice=plan.advice, **facts)
             return
         self._link.publish(TRAJECTORY, trajectory_message(plan, plan.best), latched=True)
-        self._tell(
+        self._report(
             name,
             "found",
             max_force_n=plan.best.largest_force,
@@ -124,7 +129,7 @@ class PlanningNode:
             **facts,
         )
 
-    def _tell(self, name: str, state: str, **facts: Any) -> None:
+    def _report(self, name: str, state: str, **facts: Any) -> None:
         self._link.publish(STATUS, String(json.dumps({"id": name, "state": state, **facts})))
 
 
@@ -149,7 +154,7 @@ def _fields(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InputError("request", f"is not JSON; {expected}") from None
     if not isinstance(fields, dict) or "id" not in fields or ("task" in fields) == ("shipped" in fields):
-        raise InputError("request", f"does not say what to plan; {expected}")
+        raise InputError("request", f"does not name what to plan; {expected}")
     return fields
 
 
@@ -160,7 +165,7 @@ def _read_text(text: str, folder: Path) -> Task:
     """
     with tempfile.TemporaryDirectory(prefix="pliant-request-") as aside:
         file = Path(aside) / "request.yaml"
-        # JSON can name halves of characters; the reader says what is wrong with them.
+        # JSON can name halves of characters; the reader reports what is wrong with them.
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
         fields = parse_document(read_mapping(file), TaskFile, source="request")
     return task_from_fields(fields, folder / "request.yaml")

@@ -20,7 +20,7 @@ TIME_FIELDS = {"sec": "secs", "nanosec": "nsecs"}
 
 
 class Ros1Link:
-    """Implements `RosLink` on ROS 1. A process can be one ROS 1 node only, once: that is how rospy is made.
+    """Implements `RosLink` on ROS 1. rospy lets a process be one ROS 1 node only, once.
 
     Args:
         master: address of the ROS master; that of ROS_MASTER_URI, else http://localhost:11311, if left out.
@@ -35,21 +35,19 @@ class Ros1Link:
         os.environ["ROS_MASTER_URI"] = uri
         if not rosgraph.is_master_online():
             raise OptionError("ros", Problem("master", f"no ROS master answers at {uri}", "is roscore running there?"))
-        # Ctrl-C stays ours, and what we have to say goes to our own outputs.
+        # Ctrl-C stays ours, and our messages go to our own outputs.
         rospy.init_node(name, anonymous=True, disable_signals=True, disable_rosout=True)
         self._rospy: Any = rospy
         self._publishers: dict[str, Any] = {}
         self._waiting: dict[str, tuple[type[Any], deque[Any]]] = {}
 
     def advertise(self, topic: str, kind: type[Any], *, latched: bool = False) -> None:
-        """Let others find this topic before the first message, so that they do not miss it."""
         if topic not in self._publishers:
             self._publishers[topic] = self._rospy.Publisher(
                 topic, _message_class(kind), latch=latched, queue_size=MOST_WAITING
             )
 
     def publish(self, topic: str, message: Any, *, latched: bool = False) -> None:
-        """Send a message; ``latched`` ones reach listeners that come later as well."""
         self.advertise(topic, type(message), latched=latched)
         self._publishers[topic].publish(to_foreign(message, _make))
 
@@ -62,12 +60,10 @@ class Ros1Link:
             self._rospy.Subscriber(topic, _message_class(kind), waiting.append, tcp_nodelay=True)
 
     def take(self, topic: str) -> list[Any]:
-        """What has arrived since the last call, oldest first."""
         kind, waiting = self._waiting[topic]
         return [from_foreign(kind, waiting.popleft(), _read) for _ in range(len(waiting))]
 
     def close(self) -> None:
-        """Leave the network. May be called twice."""
         if not self._rospy.is_shutdown():
             self._rospy.signal_shutdown("pliant has finished")
 
@@ -80,12 +76,12 @@ def _import(name: str) -> Any:
         pass
     folders = [*sorted(ROS_INSTALLATIONS.glob("*/lib/python3/dist-packages")), SYSTEM_PACKAGES]
     found = next((str(folder) for folder in folders if (folder / name).is_dir()), None)
-    why = "is not there"
+    why = "is missing"
     if found is not None and found not in sys.path:
         sys.path.append(found)
         try:
             return importlib.import_module(name)
-        except Exception as bad:  # made for another Python, it may fail in any way
+        except Exception as bad:  # made for another Python, it may raise anything
             sys.path.remove(found)
             why = f"in {found} does not work with Python {sys.version_info[0]}.{sys.version_info[1]}: {bad}"
     needs = "Debian: apt install python3-rospy python3-sensor-msgs python3-trajectory-msgs"

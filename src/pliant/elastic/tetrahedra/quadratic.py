@@ -103,10 +103,10 @@ def _quadratic(filling: Filling, smooth: SmoothSurface, creases: SharpEdges) -> 
     length = np.linalg.norm(points[outer] - points[np.roll(outer, -1, axis=1)], axis=2)
     moved = points.copy()
     moving = on_boundary[~filling.sharp[on_boundary]]
-    moved[moving] = smooth.project(points[moving])[0]
+    moved[moving] = smooth.project(points[moving]).points
     bent = moved[edges].mean(axis=1)
     middles = np.unique(boundary[:, 3:]) - n
-    bent[middles] = smooth.project(bent[middles])[0]
+    bent[middles] = smooth.project(bent[middles]).points
     along = middles[_on_folds(points, outer, edges[middles]) & filling.sharp[edges[middles]].all(axis=1)]
     if len(along):
         bent[along] = creases.nearest(moved[edges[along]].mean(axis=1))

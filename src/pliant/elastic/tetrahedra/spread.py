@@ -68,7 +68,7 @@ def sharp_edges(smooth: SmoothSurface, spacing: float) -> SharpEdges:
     points = straight
     for _ in range(6):
         for side in sides:
-            points = smooth.project_on(points, side[which])
+            points = smooth.project_on(points, side[which]).points
     astray = np.linalg.norm(points - straight, axis=1) > 0.3 * length[which]
     points = np.where(astray[:, None], straight, points)
     number = len(vertices) + np.arange(len(which))
@@ -95,7 +95,7 @@ def _pieces(smooth: SmoothSurface, spacing: float) -> tuple[Floats, Floats, Floa
     share = np.column_stack([1.0 - root, root * (1.0 - w), root * w])
     share[alone] = 1.0 / 3.0
     places = np.einsum("fk,fkx->fx", share, smooth.mesh.corners[owner])
-    flat, (places, normals) = places, smooth.project_with_normals(places, owner)
+    flat, (places, normals, _) = places, smooth.project_on(places, owner)
     # a scan's needles may have no quadric to speak of: there the facet serves
     lost = ~np.isfinite(np.concatenate([places, normals], axis=1)).all(axis=1, keepdims=True)
     places, normals = np.where(lost, flat, places), np.where(lost, smooth.normals[owner], normals)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pliant.arrays import Floats, Ints
-from pliant.objects.mesh.mesh import Mesh
+from pliant.objects.mesh.mesh import Mesh, used_part
 
 
-def clip_below(mesh: Mesh, up: Floats, level: float) -> tuple[Mesh, Mesh]:
-    """The closed part with x . up < level, and its cap alone (facing ``up``).
+class Clipped(NamedTuple):
+    """The closed part of a mesh below a plane, and the cut alone, facing up."""
+
+    below: Mesh
+    cap: Mesh
+
+
+def clip_below(mesh: Mesh, up: Floats, level: float) -> Clipped:
+    """The part of a closed mesh with x . up < level.
 
     A vertex exactly on the plane counts as above it, so each edge is cut once or not at all and the cut is a set of
     closed loops whatever the coincidences.
@@ -39,7 +48,7 @@ def clip_below(mesh: Mesh, up: Floats, level: float) -> tuple[Mesh, Mesh]:
     start, end = np.where(one, pr, pq), np.where(one, pq, pr)
     cap = _triangulate(start - n, end - n, points, up) + n
     vertices = np.concatenate([mesh.vertices, points])
-    return _compact(vertices, np.concatenate([*wall, cap]), mesh.name), _compact(vertices, cap, mesh.name)
+    return Clipped(used_part(vertices, np.concatenate([*wall, cap]), mesh.name), used_part(vertices, cap, mesh.name))
 
 
 def _triangulate(start: Ints, end: Ints, points: Floats, up: Floats) -> Ints:
@@ -67,8 +76,3 @@ def _loops(start: Ints, end: Ints) -> list[Ints]:
             after = following.pop(after)
         loops.append(np.array(loop, dtype=np.int64))
     return loops
-
-
-def _compact(vertices: Floats, faces: Ints, name: str) -> Mesh:
-    used, index = np.unique(faces, return_inverse=True)
-    return Mesh(vertices[used], index.reshape(-1, 3), name)

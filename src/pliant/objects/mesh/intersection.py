@@ -1,7 +1,7 @@
 """Where a surface passes through itself or touches itself.
 
 Two triangles that share no edge meet exactly when an edge of one meets the other, and the same holds for two triangles
-with one corner in common if only the edges opposite to that corner are asked. So it is enough to test edges against
+with one corner in common if only the edges opposite to that corner are tested. So it is enough to test edges against
 triangles that have no vertex in common; two triangles on one edge overlap only if they are folded flat together.
 """
 
@@ -14,15 +14,15 @@ import numpy as np
 
 from pliant.arrays import Bools, Floats, Ints
 from pliant.objects.mesh.mesh import Mesh
-from pliant.objects.mesh.topology import Edges, edges_of
+from pliant.objects.mesh.topology import Edges, edges_of, half_edge_pairs
 
 TOUCH = 1e-9  # closer than this fraction of the mesh's diagonal is touching: far below any scan, far above rounding
 CHUNK = 2_000_000  # candidate pairs held in memory at a time
-ENOUGH = 1000  # meetings after which the search stops: the mesh is beyond mending anyway
+ENOUGH = 1000  # intersections after which the search stops: the mesh is beyond repair anyway
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class SelfIntersection:
     """Two faces of one surface that meet although they are no neighbours.
 
     Args:
@@ -36,12 +36,12 @@ class Meeting:
     crossing: bool
 
 
-def self_meetings(mesh: Mesh, edges: Edges | None = None, *, near: Bools | None = None) -> list[Meeting]:
+def self_intersections(mesh: Mesh, edges: Edges | None = None, *, near: Bools | None = None) -> list[SelfIntersection]:
     """Every place where the surface crosses or touches itself, crossings first; at most about a thousand are sought.
 
     Args:
         edges: the mesh's edges, where the caller has them already.
-        near: m, look only for meetings in which one of these faces takes part.
+        near: m, search only for intersections in which one of these faces takes part.
     """
     edges = edges_of(mesh.faces) if edges is None else edges
     near = np.ones(len(mesh.faces), dtype=bool) if near is None else near
@@ -49,16 +49,16 @@ def self_meetings(mesh: Mesh, edges: Edges | None = None, *, near: Bools | None 
     edge_near[edges.of_half_edge[np.repeat(near, 3)]] = True
     found = _folds(mesh, edges)
     for e_set, f_set in ((edge_near, np.ones_like(near)), (~edge_near, near)):
-        found += _meetings_between(mesh, edges, np.flatnonzero(e_set), np.flatnonzero(f_set))
-    return sorted(found, key=lambda meeting: not meeting.crossing)
+        found += _intersections_between(mesh, edges, np.flatnonzero(e_set), np.flatnonzero(f_set))
+    return sorted(found, key=lambda found_at: not found_at.crossing)
 
 
-def _meetings_between(mesh: Mesh, edges: Edges, some_edges: Ints, some_faces: Ints) -> list[Meeting]:
+def _intersections_between(mesh: Mesh, edges: Edges, some_edges: Ints, some_faces: Ints) -> list[SelfIntersection]:
     tol = TOUCH * mesh.diagonal
     face_of_edge = np.empty(len(edges.ends), dtype=np.int64)
     face_of_edge[edges.of_half_edge] = np.arange(3 * len(mesh.faces)) // 3
     ends, corners = mesh.vertices[edges.ends[some_edges]], mesh.corners[some_faces]
-    found: list[Meeting] = []
+    found: list[SelfIntersection] = []
     for i, j in overlapping_boxes(
         ends.min(axis=1) - tol, ends.max(axis=1) + tol, corners.min(axis=1) - tol, corners.max(axis=1) + tol
     ):
@@ -67,7 +67,8 @@ def _meetings_between(mesh: Mesh, edges: Edges, some_edges: Ints, some_faces: In
         e, f = e[apart], f[apart]
         meets, place, crossing = _segments_meet_triangles(ends[i[apart]], corners[j[apart]], mesh.face_normals[f], tol)
         found += [
-            Meeting((int(face_of_edge[e[k]]), int(f[k])), place[k], bool(crossing[k])) for k in np.flatnonzero(meets)
+            SelfIntersection((int(face_of_edge[e[k]]), int(f[k])), place[k], bool(crossing[k]))
+            for k in np.flatnonzero(meets)
         ]
         if len(found) >= ENOUGH:
             break
@@ -78,7 +79,7 @@ def overlapping_boxes(low_a: Floats, high_a: Floats, low_b: Floats, high_b: Floa
     """Index pairs of the overlapping axis-aligned boxes of two sets, in chunks of bounded size, each pair once.
 
     Boxes are sorted into classes by size. A class lives in a grid whose cells are as large as its largest box, so no
-    box covers more than eight cells of it, and is asked by the boxes of the other set that are no larger.
+    box covers more than eight cells of it, and is searched by the boxes of the other set that are no larger.
     """
     if not len(low_a) or not len(low_b):
         return
@@ -182,19 +183,12 @@ def _segments_meet_triangles(ends: Floats, corners: Floats, normals: Floats, tol
     return meets, place, meets & crossing
 
 
-def _folds(mesh: Mesh, edges: Edges) -> list[Meeting]:
+def _folds(mesh: Mesh, edges: Edges) -> list[SelfIntersection]:
     """Neighbours folded flat onto each other: opposite normals across a shared edge."""
-    halves = np.flatnonzero(edges.count[edges.of_half_edge] == 2)
-    halves = halves[np.argsort(edges.of_half_edge[halves], kind="stable")]
-    f, g = halves[0::2] // 3, halves[1::2] // 3
+    first, second = half_edge_pairs(edges)
+    f, g = first // 3, second // 3
     sound = (mesh.face_areas[f] > 0) & (mesh.face_areas[g] > 0)
     # Opposite normals to 1e-6 rad; the sum of two unit vectors keeps the digits that a scalar product loses.
     flat = np.linalg.norm(mesh.face_normals[f] + mesh.face_normals[g], axis=1) < 1e-6
-    return [
-        Meeting(
-            (int(f[k]), int(g[k])),
-            mesh.vertices[edges.ends[edges.of_half_edge[halves[2 * k]]]].mean(axis=0),
-            crossing=False,
-        )
-        for k in np.flatnonzero(sound & flat)
-    ]
+    middles = mesh.vertices[edges.ends[edges.of_half_edge[first]]].mean(axis=1)
+    return [SelfIntersection((int(f[k]), int(g[k])), middles[k], crossing=False) for k in np.flatnonzero(sound & flat)]

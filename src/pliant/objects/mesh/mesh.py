@@ -156,6 +156,17 @@ class Mesh:
         return trimesh.Trimesh(np.array(self.vertices), np.array(self.faces), process=False)
 
 
+def used_part(vertices: Floats, faces: Ints, name: str) -> Mesh:
+    """A mesh of some faces with the vertices that they use."""
+    used, index = np.unique(faces, return_inverse=True)
+    return Mesh(vertices[used], index.reshape(-1, 3), name)
+
+
+def position_text(position: Floats) -> str:
+    """A position [m] for a message."""
+    return "(" + ", ".join(f"{x:.4g}" for x in position) + ") m"
+
+
 def _rows_of_three(values: ArrayLike, dtype: type[Any], what: str, name: str) -> NDArray[Any]:
     try:
         raw = np.asarray(values)

@@ -1,14 +1,16 @@
-"""Safe repair: each step changes nothing that a careful eye would miss, and says in words what it did."""
+"""Safe repair steps: none changes the shape visibly, and each reports in words what it did."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from pliant.arrays import Floats, Ints
 from pliant.errors import MeshError, Problem
-from pliant.objects.mesh.intersection import Meeting, self_meetings
-from pliant.objects.mesh.mesh import Mesh
-from pliant.objects.mesh.topology import Hole, edges_of, holes_of, winding_of
+from pliant.objects.mesh.intersection import SelfIntersection, self_intersections
+from pliant.objects.mesh.mesh import Mesh, position_text
+from pliant.objects.mesh.topology import Hole, connected, edges_of, holes_of, winding_of
 
 MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
 FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
@@ -17,6 +19,13 @@ HOLE_EDGES = 100  # ... and if it has no more edges than this
 FLAT = 1e-9  # a face lower than this fraction of the diagonal has no area worth the name
 FEW_CROSSINGS = 50  # a scan's blemishes; more of them are a wrong shape, not a blemish
 RELAX = 0.005  # farthest that a vertex may be moved to undo a crossing, as a fraction of the diagonal
+
+
+class Repair(NamedTuple):
+    """The mesh after a step (the same one where nothing was to be done), and what was done in words."""
+
+    mesh: Mesh
+    actions: list[str]
 
 
 def join_identical(mesh: Mesh) -> Mesh:
@@ -28,10 +37,8 @@ def join_identical(mesh: Mesh) -> Mesh:
     return Mesh(positions[order], rank[inverse.reshape(-1)][mesh.faces], mesh.name)
 
 
-def merge_vertices(mesh: Mesh) -> tuple[Mesh, list[str]]:
+def merge_vertices(mesh: Mesh) -> Repair:
     """Join vertices that lie on the same spot (within ``MERGE`` of the diagonal)."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
     joined = join_identical(mesh)
@@ -45,35 +52,33 @@ def merge_vertices(mesh: Mesh) -> tuple[Mesh, list[str]]:
         )
     pairs = tree.query_pairs(reach, output_type="ndarray")
     if len(pairs):
-        graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-        group = connected_components(graph, directed=False)[1]
-        _, first, rank = np.unique(group, return_index=True, return_inverse=True)
+        _, first, rank = np.unique(connected(n, *pairs.T), return_index=True, return_inverse=True)
         joined = Mesh(joined.vertices[first], rank.reshape(-1)[joined.faces], mesh.name)
     gone = len(mesh.vertices) - len(joined.vertices)
     if not gone:
-        return mesh, []
-    return joined, [f"merged {_count(gone, 'duplicate vertex', 'duplicate vertices')} ({len(joined.vertices)} left)"]
+        return Repair(mesh, [])
+    action = f"merged {_count(gone, 'duplicate vertex', 'duplicate vertices')} ({len(joined.vertices)} left)"
+    return Repair(joined, [action])
 
 
-def drop_unused(mesh: Mesh) -> tuple[Mesh, list[str]]:
+def drop_unused(mesh: Mesh) -> Repair:
     """Remove vertices that no face uses."""
     used = np.zeros(len(mesh.vertices), dtype=bool)
     used[mesh.faces] = True
     if used.all():
-        return mesh, []
+        return Repair(mesh, [])
     rank = np.cumsum(used) - 1
-    gone = int((~used).sum())
-    said = [f"removed {_count(gone, 'vertex', 'vertices')} that no face uses"]
-    return Mesh(mesh.vertices[used], rank[mesh.faces], mesh.name), said
+    action = f"removed {_count(int((~used).sum()), 'vertex', 'vertices')} that no face uses"
+    return Repair(Mesh(mesh.vertices[used], rank[mesh.faces], mesh.name), [action])
 
 
-def drop_worthless_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
+def drop_degenerate_faces(mesh: Mesh) -> Repair:
     """Remove faces that name a vertex twice, and second copies of faces."""
-    said = []
+    actions = []
     f = mesh.faces
     repeated = (f[:, 0] == f[:, 1]) | (f[:, 1] == f[:, 2]) | (f[:, 2] == f[:, 0])
     if repeated.any():
-        said.append(
+        actions.append(
             f"removed {_count(int(repeated.sum()), 'degenerate face', 'degenerate faces')} "
             f"(first: face {np.flatnonzero(repeated)[0]})"
         )
@@ -82,37 +87,30 @@ def drop_worthless_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
         np.sort(f, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
     )
     if (count > 1).any():
-        # Copies facing both ways are a double-sided export (keep one of each) or a flap of no thickness (keep none):
+        # Copies facing both sides are a double-sided export (keep one of each) or a flap of no thickness (keep none):
         # take what leaves fewer bad edges.
         keep_one = f[np.sort(first)]
         keep_odd = f[np.sort(first[count % 2 == 1])]
         f_new = keep_one if _bad_edges(keep_one) <= _bad_edges(keep_odd) else keep_odd
         place = mesh.vertices[f[group.reshape(-1) == np.flatnonzero(count > 1)[0]][0]].mean(axis=0)
-        said.append(
-            f"removed {_count(len(f) - len(f_new), 'repeated face', 'repeated faces')} (first near {at(place)})"
-        )
+        gone = _count(len(f) - len(f_new), "repeated face", "repeated faces")
+        actions.append(f"removed {gone} (first near {position_text(place)})")
         f = f_new
-    return (Mesh(mesh.vertices, f, mesh.name), said) if said else (mesh, said)
+    return Repair(Mesh(mesh.vertices, f, mesh.name) if actions else mesh, actions)
 
 
-def unify_winding(mesh: Mesh) -> tuple[Mesh, list[str]]:
+def unify_winding(mesh: Mesh) -> Repair:
     """Turn over the faces that disagree with the majority of their shell."""
     winding = winding_of(mesh.faces, edges_of(mesh.faces))
     if not winding.flip.any():
-        return mesh, []
+        return Repair(mesh, [])
     f = np.where(winding.flip[:, None], mesh.faces[:, ::-1], mesh.faces)
-    number = int(winding.flip.sum())
     first = int(np.flatnonzero(winding.flip)[0])
-    said = (
-        f"turned over {_count(number, 'face', 'faces')} wound against the rest (first: face {first}, "
-        f"near {at(mesh.face_centres[first])})"
+    action = (
+        f"turned over {_count(int(winding.flip.sum()), 'face', 'faces')} wound against the rest (first: face {first}, "
+        f"near {position_text(mesh.face_centres[first])})"
     )
-    return Mesh(mesh.vertices, f, mesh.name), [said]
-
-
-def is_small(mesh: Mesh, hole: Hole) -> bool:
-    """Whether a hole may be filled without being asked: a simple ring, short, of few edges."""
-    return hole.simple and hole.edges <= HOLE_EDGES and perimeter(mesh, hole) < SMALL_HOLE * mesh.diagonal
+    return Repair(Mesh(mesh.vertices, f, mesh.name), [action])
 
 
 def perimeter(mesh: Mesh, hole: Hole) -> float:
@@ -123,26 +121,25 @@ def perimeter(mesh: Mesh, hole: Hole) -> float:
     return float(np.linalg.norm(ring - np.roll(ring, 1, axis=0), axis=1).sum())
 
 
-def fill_small_holes(mesh: Mesh) -> tuple[Mesh, list[str]]:
-    """Close small holes with the triangulation of least area over their own rim; no vertex is added or moved."""
-    said, added = [], []
+def fill_small_holes(mesh: Mesh) -> Repair:
+    """Close simple, short holes of few edges with the triangulation of least area; no vertex is added or moved."""
+    actions, added = [], []
     for hole in holes_of(mesh.faces, edges_of(mesh.faces)):
-        if not is_small(mesh, hole):
+        around = perimeter(mesh, hole)
+        if not hole.simple or hole.edges > HOLE_EDGES or around >= SMALL_HOLE * mesh.diagonal:
             continue
         ring = mesh.vertices[hole.vertices]
         added.append(hole.vertices[_least_area(ring)])
-        said.append(
-            f"filled a hole of {hole.edges} edges, {1e3 * perimeter(mesh, hole):.3g} mm around, "
-            f"at {at(ring.mean(axis=0))}"
-        )
-    if not said:
-        return mesh, said
-    if len(said) > 4:
-        said = [*said[:3], f"... and {len(said) - 3} more small holes filled"]
-    return Mesh(mesh.vertices, np.concatenate([mesh.faces, *added]), mesh.name), said
+        place = position_text(ring.mean(axis=0))
+        actions.append(f"filled a hole of {hole.edges} edges, {1e3 * around:.3g} mm around, at {place}")
+    if not actions:
+        return Repair(mesh, actions)
+    if len(actions) > 4:
+        actions = [*actions[:3], f"... and {len(actions) - 3} more small holes filled"]
+    return Repair(Mesh(mesh.vertices, np.concatenate([mesh.faces, *added]), mesh.name), actions)
 
 
-def flip_flat_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
+def flip_flat_faces(mesh: Mesh) -> Repair:
     """Give faces whose corners lie on one line an area, by flipping the diagonal they share with their neighbour.
 
     The shape does not change: the middle corner lies on the long edge already.
@@ -152,7 +149,7 @@ def flip_flat_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
     height = np.divide(2 * mesh.face_areas, sides.max(axis=1), out=np.zeros(len(sides)), where=sides.max(axis=1) > 0)
     flat = np.flatnonzero(height < tol)
     if not len(flat):
-        return mesh, []
+        return Repair(mesh, [])
     faces = mesh.faces.copy()
     edges = edges_of(faces)
     opposite: dict[int, list[int]] = {}
@@ -175,26 +172,26 @@ def flip_flat_faces(mesh: Mesh) -> tuple[Mesh, list[str]]:
         touched |= {f, g}
         flipped += 1
     if not flipped:
-        return mesh, []
-    said = f"flipped an edge of {_count(flipped, 'face', 'faces')} without area (first: face {flat[0]})"
-    return Mesh(mesh.vertices, faces, mesh.name), [said]
+        return Repair(mesh, [])
+    action = f"flipped an edge of {_count(flipped, 'face', 'faces')} without area (first: face {flat[0]})"
+    return Repair(Mesh(mesh.vertices, faces, mesh.name), [action])
 
 
-def relax_crossings(mesh: Mesh, meetings: list[Meeting]) -> tuple[Mesh, list[Meeting], list[str]]:
+def relax_crossings(mesh: Mesh, intersections: list[SelfIntersection]) -> Repair:
     """Undo the few small folds a scan may have, by moving their vertices towards the mean of their neighbours.
 
-    Nothing is done if there are many of them or if a vertex would have to move far: then the shape itself is wrong.
-    Returns the mesh, the meetings that remain, and what was done.
+    All of them or none: nothing is done if there are many or if a vertex would have to move far, because then the
+    shape itself is wrong.
     """
-    if not meetings or len(meetings) > FEW_CROSSINGS:
-        return mesh, meetings, []
+    if len(intersections) > FEW_CROSSINGS:
+        return Repair(mesh, [])
     edges = edges_of(mesh.faces)
     n = len(mesh.vertices)
     degree = np.bincount(edges.ends.reshape(-1), minlength=n)
     moved = np.zeros(n, dtype=bool)
-    current, left = mesh, meetings
+    current, left = mesh, intersections
     for _ in range(10):
-        active = np.unique(mesh.faces[[face for meeting in left for face in meeting.faces]])
+        active = np.unique(mesh.faces[[face for intersection in left for face in intersection.faces]])
         moved[active] = True
         v = current.vertices.copy()
         total = np.zeros_like(v)
@@ -205,19 +202,14 @@ def relax_crossings(mesh: Mesh, meetings: list[Meeting]) -> tuple[Mesh, list[Mee
         if step > RELAX * mesh.diagonal:
             break
         current = Mesh(v, mesh.faces, mesh.name)
-        left = self_meetings(current, edges, near=np.asarray(moved[mesh.faces].any(axis=1)))
+        left = self_intersections(current, edges, near=np.asarray(moved[mesh.faces].any(axis=1)))
         if not left:
-            said = (
+            action = (
                 f"smoothed {_count(int(moved.sum()), 'vertex', 'vertices')} by at most {1e3 * step:.2g} mm where the "
-                f"surface crossed itself (near {at(meetings[0].place)})"
+                f"surface crossed itself (near {position_text(intersections[0].place)})"
             )
-            return current, left, [said]
-    return mesh, meetings, []
-
-
-def at(place: Floats) -> str:
-    """A position for a message."""
-    return "(" + ", ".join(f"{x:.4g}" for x in place) + ") m"
+            return Repair(current, [action])
+    return Repair(mesh, [])
 
 
 def _count(number: int, one: str, many: str) -> str:

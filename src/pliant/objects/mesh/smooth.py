@@ -15,6 +15,7 @@ Across a crease (dihedral angle above ``CREASE``) nothing is shared: a vertex on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,10 +23,25 @@ from numba import njit
 from pliant.arrays import Floats, Ints
 from pliant.errors import OptionError
 from pliant.objects.mesh.mesh import Mesh
+from pliant.objects.mesh.topology import adjacent_half_edges, connected_corners, edges_of
 
 CREASE = np.deg2rad(40.0)
 """Edges folded more than this are edges of the body, less are the mesh's own. A 12-sided round bar folds by 30
 degrees."""
+
+
+class Projection(NamedTuple):
+    """Points on a smooth surface.
+
+    Attributes:
+        points: n x 3 [m].
+        normals: n x 3 outward unit normals there.
+        faces: n faces of the mesh that they belong to.
+    """
+
+    points: Floats
+    normals: Floats
+    faces: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,41 +62,31 @@ class SmoothSurface:
     quadrics: Floats
     sizes: Floats
 
-    def project(self, points: Floats) -> tuple[Floats, Floats, Ints]:
-        """Points of the smooth surface next to ``points``, outward normals there, and the faces they lie on."""
+    def project(self, points: Floats) -> Projection:
+        """Points of the smooth surface nearest to ``points``, on whatever faces those are."""
         import igl
 
         _, faces, closest = igl.point_mesh_squared_distance(
             np.ascontiguousarray(points, dtype=np.float64), self.mesh.vertices, self.mesh.faces
         )
         faces = np.asarray(faces, dtype=np.int64).reshape(-1)
-        if (faces < 0).any():  # a square distance beyond all numbers; the kernel would read where nothing is
+        if (faces < 0).any():  # the squared distance overflowed; the kernel would read out of bounds
             raise OptionError("points", "a point is not finite, or so far away that nothing is nearest to it")
-        out, normals = _project(
-            np.ascontiguousarray(closest), faces, self.mesh.vertices, self.mesh.faces, self.corners, self.quadrics,
-            self.normals, self.sizes,
-        )  # fmt: skip
-        return out, normals, faces
+        return self.project_on(closest, faces)
 
-    def project_on(self, points: Floats, faces: Ints) -> Floats:
-        """Points next to ``points`` on the smooth surface of the given faces."""
-        return self.project_with_normals(points, faces)[0]
-
-    def project_with_normals(self, points: Floats, faces: Ints) -> tuple[Floats, Floats]:
-        """Points next to ``points`` on the smooth surface of the given faces, and outward normals there."""
-        return _project(
+    def project_on(self, points: Floats, faces: Ints) -> Projection:
+        """Points of the smooth surface of the given faces next to ``points``."""
+        found, normals = _project(
             np.ascontiguousarray(points), faces, self.mesh.vertices, self.mesh.faces, self.corners, self.quadrics,
             self.normals, self.sizes,
         )  # fmt: skip
+        return Projection(found, normals, faces)
 
 
 def smooth_surface(mesh: Mesh) -> SmoothSurface:
     """Fit the quadrics of every corner of a mesh; 1500 vertices take some 20 ms."""
     v, f = mesh.vertices, mesh.faces
-    cross = np.cross(v[f[:, 1]] - v[f[:, 0]], v[f[:, 2]] - v[f[:, 0]])
-    twice_area = np.linalg.norm(cross, axis=1)
-    tiny = np.finfo(float).tiny
-    normals = cross / np.maximum(twice_area, tiny)[:, None]
+    normals = np.array(mesh.face_normals)
     edges = np.linalg.norm(v[f] - v[np.roll(f, -1, axis=1)], axis=2)
     corners, count = sectors(f, normals)
     offsets, neighbours = _sector_neighbours(f, corners, count)
@@ -92,36 +98,18 @@ def smooth_surface(mesh: Mesh) -> SmoothSurface:
         b = v[f[:, (k + 2) % 3]] - v[f[:, k]]
         angle = np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.einsum("ij,ij->i", a, b))
         np.add.at(start, corners[:, k], normals * angle[:, None])
-    start /= np.maximum(np.linalg.norm(start, axis=1), tiny)[:, None]
+    start /= np.maximum(np.linalg.norm(start, axis=1), np.finfo(float).tiny)[:, None]
     quadrics = _fit(v, origins, start, offsets, neighbours)
     return SmoothSurface(mesh, normals, corners, quadrics, edges.max(axis=1))
 
 
 def sectors(faces: Ints, normals: Floats, crease: float = CREASE) -> tuple[Ints, int]:
-    """Number the smooth sectors around every vertex: corners joined across edges that are no crease."""
-    m = len(faces)
-    ends = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
-    order = np.lexsort((ends.max(axis=1), ends.min(axis=1)))
-    low, high = ends.min(axis=1)[order], ends.max(axis=1)[order]
-    same = np.flatnonzero((low[1:] == low[:-1]) & (high[1:] == high[:-1]))
-    first, second = order[same], order[same + 1]
+    """Sector number of every face corner, m x 3, and how many there are: corners joined across edges but creases."""
+    edges = edges_of(faces)
+    first, second = adjacent_half_edges(edges)
     flat = np.einsum("ij,ij->i", normals[first // 3], normals[second // 3]) > np.cos(crease)
-    first, second = first[flat], second[flat]
-    # half-edge e = 3 f + k runs from corner k to corner k + 1; its twin runs the other way
-    joins: list[tuple[Ints, Ints]] = []
-    for shift in (0, 1):
-        a = 3 * (first // 3) + (first % 3 + shift) % 3
-        same_way = ends[first, 0] == ends[second, 0]
-        b = 3 * (second // 3) + (second % 3 + np.where(same_way, shift, 1 - shift)) % 3
-        joins.append((a, b))
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    rows = np.concatenate([j[0] for j in joins])
-    cols = np.concatenate([j[1] for j in joins])
-    graph = coo_matrix((np.ones(len(rows)), (rows, cols)), shape=(3 * m, 3 * m))
-    count, labels = connected_components(graph, directed=False)
-    return labels.reshape(m, 3).astype(np.int64), int(count)
+    labels = connected_corners(edges, first[flat], second[flat])
+    return labels.reshape(len(faces), 3), int(labels.max(initial=-1)) + 1
 
 
 def _sector_neighbours(faces: Ints, corners: Ints, count: int) -> tuple[Ints, Ints]:
@@ -203,7 +191,7 @@ def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Int
                     rhs[j] = w * (z - 0.5 * kz * z * z) / scale
                 c = np.linalg.lstsq(a, rhs, 1e-3)[0]
                 tilt = np.sqrt(c[0] * c[0] + c[1] * c[1])
-                if tilt > 1.0:  # nonsense from a degenerate neighbourhood: stay with the facets
+                if tilt > 1.0:  # nonsense from a degenerate neighbourhood: keep the facets
                     k[:] = 0.0
                     kz = 0.0
                     break

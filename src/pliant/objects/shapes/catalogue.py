@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pliant.errors import OptionError, Problem, unknown_name
+from pliant.objects.material import is_finite
 from pliant.objects.mesh.mesh import Mesh
 from pliant.objects.shapes import primitives as shapes
 
@@ -49,9 +50,7 @@ def make_shape(name: str, **parameters: Any) -> Mesh:
 
     Raises ``OptionError`` naming the nearest shape or parameter where one is mistyped.
     """
-    if name not in SHAPES:
-        raise OptionError("shape", unknown_name("shape", str(name), SHAPES))
-    shape = SHAPES[name]
+    shape = _shape_named(name)
     problems = [
         unknown_name("parameter", wrong, shape.defaults, where=wrong)
         for wrong in parameters
@@ -73,9 +72,7 @@ def parse_shape(text: str) -> Mesh:
     A value without a name belongs to the shape's first parameter; ``x`` separates the lengths of a size [m].
     """
     name, _, rest = text.partition(":")
-    if name not in SHAPES:
-        raise OptionError("shape", unknown_name("shape", name, SHAPES))
-    first = next(iter(SHAPES[name].defaults))
+    first = next(iter(_shape_named(name).defaults))
     parameters: dict[str, Any] = {}
     for i, part in enumerate(filter(None, rest.split(","))):
         key, equals, value = part.partition("=")
@@ -90,18 +87,19 @@ def parse_shape(text: str) -> Mesh:
     return make_shape(name, **parameters)
 
 
+def _shape_named(name: str) -> Shape:
+    if name not in SHAPES:
+        raise OptionError("shape", unknown_name("shape", str(name), SHAPES))
+    return SHAPES[name]
+
+
 def _fits(value: Any, default: Any) -> bool:
     """Whether a value has the form of a parameter's default: one number, or as many as it has."""
     if isinstance(default, tuple):
         return isinstance(value, list | tuple) and len(value) == len(default) and all(_fits(x, 0.0) for x in value)
     if value is None:
         return default is None
-    if isinstance(value, bool | str | bytes | list | tuple):
-        return False
-    try:
-        return bool(abs(float(value)) < 1e300)
-    except (TypeError, ValueError, OverflowError):
-        return False
+    return is_finite(value) and abs(float(value)) < 1e300
 
 
 def _rod_volume(radius: float, height: float, rounding: float) -> float:
@@ -145,101 +143,75 @@ def _banana_volume(length: float, radius: float, bend: float, taper: float) -> f
     return pi * radius**2 * length / 2 * sqrt(pi) * gamma((power + 1) / 2) / gamma(power / 2 + 1)
 
 
-_EDGE = "wished edge length of the triangles [m]; a fortieth of the size where absent"
-_ROUNDING = "radius of the two edges [m], 0 for sharp ones"
+def _shape(make: Callable[..., Mesh], summary: str, volume: Callable[..., float], **parameters: str) -> Shape:
+    edge = "edge length of the triangles aimed at [m]; a fortieth of the size where absent"
+    return Shape(make.__name__, make, summary, {**parameters, "edge": edge}, volume)
 
-SHAPES: Mapping[str, Shape] = MappingProxyType(
-    {
-        shape.name: shape
-        for shape in (
-            Shape(
-                "torus",
-                shapes.torus,
-                "a ring about z, centred",
-                {
-                    "major": "radius of the ring's centre line [m]",
-                    "minor": "radius of its cross-section [m]",
-                    "edge": _EDGE,
-                },
-                lambda major, minor: 2 * pi**2 * major * minor**2,
-            ),
-            Shape(
-                "sphere",
-                shapes.sphere,
-                "a ball, centred",
-                {"radius": "[m]", "edge": _EDGE},
-                lambda radius: 4 / 3 * pi * radius**3,
-            ),
-            Shape(
-                "box",
-                shapes.box,
-                "a cuboid, centred",
-                {"size": "lengths along x, y, z [m]", "edge": _EDGE},
-                lambda size: size[0] * size[1] * size[2],
-            ),
-            Shape(
-                "cylinder",
-                shapes.cylinder,
-                "a round rod along z, centred",
-                {"radius": "[m]", "height": "along z [m]", "rounding": _ROUNDING, "edge": _EDGE},
-                _rod_volume,
-            ),
-            Shape(
-                "disc",
-                shapes.disc,
-                "a round plate across z, centred",
-                {"radius": "[m]", "thickness": "along z [m]", "rounding": _ROUNDING, "edge": _EDGE},
-                lambda radius, thickness, rounding: _rod_volume(radius, thickness, rounding),
-            ),
-            Shape(
-                "tube",
-                shapes.tube,
-                "a pipe along z, open at both ends, centred",
-                {"outer": "radius [m]", "inner": "radius [m]", "height": "along z [m]", "edge": _EDGE},
-                lambda outer, inner, height: pi * (outer**2 - inner**2) * height,
-            ),
-            Shape(
-                "bottle",
-                shapes.bottle,
-                "a closed bottle about z, standing on z = 0",
-                {
-                    "radius": "of the body [m]",
-                    "height": "[m]",
-                    "neck_radius": "[m]",
-                    "neck_height": "of the straight neck [m]",
-                    "shoulder_height": "between body and neck [m]",
-                    "rounding": "of the heel [m]",
-                    "edge": _EDGE,
-                },
-                _bottle_volume,
-            ),
-            Shape(
-                "cup",
-                shapes.cup,
-                "an open cup about z, standing on z = 0: the wall is the solid",
-                {
-                    "radius": "outside at the rim [m]",
-                    "height": "[m]",
-                    "wall": "thickness along r [m]",
-                    "base_radius": "outside at the foot; the rim's where absent [m]",
-                    "base": "thickness of the bottom; the wall's where absent [m]",
-                    "edge": _EDGE,
-                },
-                _cup_volume,
-            ),
-            Shape(
-                "banana",
-                shapes.banana,
-                "a bent fruit in the x-z plane, thin towards both ends, centred",
-                {
-                    "length": "of the centre line [m]",
-                    "radius": "of the thickest cross-section [m]",
-                    "bend": "radius of the centre line [m]",
-                    "taper": "1 blunt to 2 pointed",
-                    "edge": _EDGE,
-                },
-                _banana_volume,
-            ),
-        )
-    }
+
+_ROUNDING = "radius of the two edges [m], 0 for sharp ones"
+_SHAPES = (
+    _shape(
+        shapes.torus,
+        "a ring about z, centred",
+        lambda major, minor: 2 * pi**2 * major * minor**2,
+        major="radius of the ring's centre line [m]",
+        minor="radius of its cross-section [m]",
+    ),
+    _shape(shapes.sphere, "a ball, centred", lambda radius: 4 / 3 * pi * radius**3, radius="[m]"),
+    _shape(shapes.box, "a cuboid, centred", lambda size: size[0] * size[1] * size[2], size="lengths along x, y, z [m]"),
+    _shape(
+        shapes.cylinder,
+        "a round rod along z, centred",
+        _rod_volume,
+        radius="[m]",
+        height="along z [m]",
+        rounding=_ROUNDING,
+    ),
+    _shape(
+        shapes.disc,
+        "a round plate across z, centred",
+        lambda radius, thickness, rounding: _rod_volume(radius, thickness, rounding),
+        radius="[m]",
+        thickness="along z [m]",
+        rounding=_ROUNDING,
+    ),
+    _shape(
+        shapes.tube,
+        "a pipe along z, open at both ends, centred",
+        lambda outer, inner, height: pi * (outer**2 - inner**2) * height,
+        outer="radius [m]",
+        inner="radius [m]",
+        height="along z [m]",
+    ),
+    _shape(
+        shapes.bottle,
+        "a closed bottle about z, standing on z = 0",
+        _bottle_volume,
+        radius="of the body [m]",
+        height="[m]",
+        neck_radius="[m]",
+        neck_height="of the straight neck [m]",
+        shoulder_height="between body and neck [m]",
+        rounding="of the heel [m]",
+    ),
+    _shape(
+        shapes.cup,
+        "an open cup about z, standing on z = 0: the wall is the solid",
+        _cup_volume,
+        radius="outside at the rim [m]",
+        height="[m]",
+        wall="thickness along r [m]",
+        base_radius="outside at the foot; the rim's where absent [m]",
+        base="thickness of the bottom; the wall's where absent [m]",
+    ),
+    _shape(
+        shapes.banana,
+        "a bent fruit in the x-z plane, thin towards both ends, centred",
+        _banana_volume,
+        length="of the centre line [m]",
+        radius="of the thickest cross-section [m]",
+        bend="radius of the centre line [m]",
+        taper="1 blunt to 2 pointed",
+    ),
 )
+SHAPES: Mapping[str, Shape] = MappingProxyType({shape.name: shape for shape in _SHAPES})

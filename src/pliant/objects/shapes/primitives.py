@@ -1,7 +1,7 @@
 """Closed meshes of everyday shapes by parameters; every vertex lies on the true surface.
 
 Angles and positions: the axis of a round shape is z. Shapes are centred at the centroid of their volume, except bottle
-and cup, which stand on z = 0 with their axis through the origin. ``edge`` is the wished edge length of the triangles.
+and cup, which stand on z = 0 with their axis through the origin. ``edge`` is the edge length of the triangles aimed at.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import numpy as np
 
 from pliant.arrays import Floats, Ints
 from pliant.errors import OptionError, Problem
+from pliant.objects.material import is_finite
 from pliant.objects.mesh.mesh import Mesh
-from pliant.objects.shapes.revolution import Curve, arc, line, revolve
+from pliant.objects.shapes.revolution import Curve, arc, polyline, revolve
 
 MOST_FACES = 1_000_000
 SHORTEST, LONGEST = 1e-6, 100.0  # [m] of any length of a shape
@@ -41,7 +42,7 @@ def box(size: tuple[float, float, float] = (0.06, 0.04, 0.1), *, edge: float | N
     """A cuboid with the given edge lengths along x, y, z."""
     lengths = np.asarray(size, dtype=np.float64)
     if lengths.shape != (3,):
-        raise OptionError("shape box", Problem("size", f"{size!r}", "three lengths [m]"))
+        raise _wrong("box", "size", f"{size!r}", "three lengths [m]")
     _positive("box", size_x=lengths[0], size_y=lengths[1], size_z=lengths[2])
     a, b, c = (float(x) for x in lengths)
     edge = _edge("box", edge, float(lengths.max()), 2 * (a * b + b * c + c * a))
@@ -78,12 +79,7 @@ def tube(outer: float = 0.03, inner: float = 0.024, height: float = 0.1, *, edge
     area = 2 * np.pi * (outer + inner) * height + 2 * np.pi * (outer**2 - inner**2)
     edge = _edge("tube", edge, max(2 * outer, height), area)
     h = height / 2
-    profile = [
-        line((inner, -h), (outer, -h)),
-        line((outer, -h), (outer, h)),
-        line((outer, h), (inner, h)),
-        line((inner, h), (inner, -h)),
-    ]
+    profile = polyline((inner, -h), (outer, -h), (outer, h), (inner, h), (inner, -h))
     return revolve(profile, edge, name="tube")
 
 
@@ -111,26 +107,20 @@ def bottle(
     _below("bottle", "rounding", rounding, "radius", radius)
     z_shoulder = height - neck_height - shoulder_height
     if z_shoulder <= rounding:
-        raise OptionError(
-            "shape bottle",
-            Problem(
-                "height", f"{height} m", f"more than neck, shoulder and rounding: {height - z_shoulder + rounding:g} m"
-            ),
-        )
+        least = height - z_shoulder + rounding
+        raise _wrong("bottle", "height", f"{height} m", f"more than neck, shoulder and rounding: {least:g} m")
     edge = _edge("bottle", edge, max(2 * radius, height), 2 * np.pi * radius * (height + radius))
-    z_neck = height - neck_height
     mean, half = 0.5 * (radius + neck_radius), 0.5 * (radius - neck_radius)
 
     def shoulder(t: Floats) -> Floats:
         return np.stack([mean + half * np.cos(np.pi * t), z_shoulder + t * shoulder_height], axis=1)
 
     profile: list[Curve] = [
-        line((0.0, 0.0), (radius - rounding, 0.0)),
+        *polyline((0.0, 0.0), (radius - rounding, 0.0)),
         arc((radius - rounding, rounding), rounding, -90.0, 0.0),
-        line((radius, rounding), (radius, z_shoulder)),
+        *polyline((radius, rounding), (radius, z_shoulder)),
         shoulder,
-        line((neck_radius, z_neck), (neck_radius, height)),
-        line((neck_radius, height), (0.0, height)),
+        *polyline((neck_radius, height - neck_height), (neck_radius, height), (0.0, height)),
     ]
     return revolve(profile, edge, name="bottle")
 
@@ -162,16 +152,9 @@ def cup(
     edge = _edge("cup", edge, max(2 * radius, height), area)
     inner_foot = foot + (radius - foot) * floor / height - wall
     if inner_foot <= 0:
-        raise OptionError(
-            "shape cup", Problem("wall", f"{wall} m", f"below {inner_foot + wall:g} m: nothing is left inside")
-        )
-    profile = [
-        line((0.0, 0.0), (foot, 0.0)),
-        line((foot, 0.0), (radius, height)),
-        line((radius, height), (radius - wall, height)),
-        line((radius - wall, height), (inner_foot, floor)),
-        line((inner_foot, floor), (0.0, floor)),
-    ]
+        raise _wrong("cup", "wall", f"{wall} m", f"below {inner_foot + wall:g} m: nothing is left inside")
+    rim, inner_rim = (radius, height), (radius - wall, height)
+    profile = polyline((0.0, 0.0), (foot, 0.0), rim, inner_rim, (inner_foot, floor), (0.0, floor))
     return revolve(profile, edge, name="cup")
 
 
@@ -192,11 +175,9 @@ def banana(
     _positive("banana", length=length, radius=radius, bend=bend, taper=taper)
     _below("banana", "radius", radius, "bend", bend)
     if not 1.0 <= taper <= 2.0:
-        raise OptionError("shape banana", Problem("taper", f"{taper}", "between 1 and 2"))
+        raise _wrong("banana", "taper", f"{taper}", "between 1 and 2")
     if length > 1.5 * np.pi * bend:
-        raise OptionError(
-            "shape banana", Problem("length", f"{length} m", f"at most {1.5 * np.pi * bend:.3g} m at this bend")
-        )
+        raise _wrong("banana", "length", f"{length} m", f"at most {1.5 * np.pi * bend:.3g} m at this bend")
     edge = _edge("banana", edge, min(length, 6 * radius), 2 * np.pi * radius * length * 0.8)
 
     def profile(angle_share: Floats) -> Floats:
@@ -233,16 +214,19 @@ def _rod(name: str, radius: float, height: float, rounding: float, edge: float |
     _positive(name, radius=radius, **{height_name: height})
     most = min(radius, height / 2)
     if not (np.isfinite(rounding) and 0.0 <= rounding < most):
-        raise OptionError(f"shape {name}", Problem("rounding", f"{rounding} m", f"0 or more, below {most:g} m"))
+        raise _wrong(name, "rounding", f"{rounding} m", f"0 or more, below {most:g} m")
     edge = _edge(name, edge, max(2 * radius, height), 2 * np.pi * radius * (radius + height))
     h, flat, upright = height / 2, radius - rounding, height / 2 - rounding
-    profile = [line((0.0, -h), (flat, -h))]
     if rounding > 0:
-        profile.append(arc((flat, -upright), rounding, -90.0, 0.0))
-    profile.append(line((radius, -upright), (radius, upright)))
-    if rounding > 0:
-        profile.append(arc((flat, upright), rounding, 0.0, 90.0))
-    profile.append(line((flat, h), (0.0, h)))
+        profile = [
+            *polyline((0.0, -h), (flat, -h)),
+            arc((flat, -upright), rounding, -90.0, 0.0),
+            *polyline((radius, -upright), (radius, upright)),
+            arc((flat, upright), rounding, 0.0, 90.0),
+            *polyline((flat, h), (0.0, h)),
+        ]
+    else:
+        profile = polyline((0.0, -h), (radius, -h), (radius, h), (0.0, h))
     return revolve(profile, edge, name=name)
 
 
@@ -290,31 +274,31 @@ def _positive(name: str, **lengths: float) -> None:
     problems = []
     for parameter, value in lengths.items():
         low, high, unit = (1e-3, 1e3, "") if parameter == "taper" else (SHORTEST, LONGEST, " m")
-        try:
-            fine = bool(low <= value <= high)
-        except (TypeError, ValueError):
-            fine = False
-        if not fine:
-            told = f"{float(value) if isinstance(value, float) else value!r}"  # a NumPy number shows its type
-            problems.append(Problem(parameter, told, f"must be a number from {low:g} to {high:g}{unit}"))
+        if not (is_finite(value) and low <= value <= high):
+            given = f"{float(value) if isinstance(value, float) else value!r}"  # a NumPy number shows its type
+            problems.append(Problem(parameter, given, f"must be a number from {low:g} to {high:g}{unit}"))
     if problems:
         raise OptionError(f"shape {name}", problems)
 
 
 def _below(name: str, parameter: str, value: float, limit_name: str, limit: float) -> None:
     if not value < limit:
-        raise OptionError(f"shape {name}", Problem(parameter, f"{value} m", f"below {limit_name}, {limit} m"))
+        raise _wrong(name, parameter, f"{value} m", f"below {limit_name}, {limit} m")
+
+
+def _wrong(name: str, parameter: str, value: str, allowed: str) -> OptionError:
+    return OptionError(f"shape {name}", Problem(parameter, value, allowed))
 
 
 def _edge(name: str, edge: float | None, size: float, area: float) -> float:
-    """The wished edge, a fortieth of ``size`` where none is given."""
+    """The given edge length, a fortieth of ``size`` where there is none; refused where it makes too many faces."""
     if edge is not None:
         _positive(name, edge=edge)
-    wished = size / 40.0 if edge is None else edge
-    faces = area / (np.sqrt(3.0) / 4.0 * wished**2)
+    aim = size / 40.0 if edge is None else edge
+    faces = area / (np.sqrt(3.0) / 4.0 * aim**2)
     if faces > MOST_FACES:
         least = float(np.sqrt(area / (np.sqrt(3.0) / 4.0 * MOST_FACES)))
-        what = f"triangles of {wished:.3g} m make about {faces:.2g} faces"
+        what = f"triangles of {aim:.3g} m make about {faces:.2g} faces"
         allowed = f"at most {MOST_FACES}: an edge of {least:.2g} m or more, or a shape that is less thin"
-        raise OptionError(f"shape {name}", Problem("edge", what, allowed))
-    return wished
+        raise _wrong(name, "edge", what, allowed)
+    return aim

@@ -8,6 +8,7 @@ six-fold symmetry about the axis, so its centre of mass lies on it, and every ve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,10 +22,13 @@ FOLD = 6  # symmetry about the axis
 HEIGHT = np.sqrt(3.0) / 2.0  # of an equilateral triangle of edge one
 
 
-def line(start: tuple[float, float], end: tuple[float, float]) -> Curve:
-    """A straight piece of profile from ``start`` to ``end``, both (r, z)."""
-    a, b = np.array(start), np.array(end)
-    return lambda t: (1 - t)[:, None] * a + t[:, None] * b
+def polyline(*points: tuple[float, float]) -> list[Curve]:
+    """Straight pieces of profile from point to point, each (r, z)."""
+
+    def piece(a: Floats, b: Floats) -> Curve:
+        return lambda t: (1 - t)[:, None] * a + t[:, None] * b
+
+    return [piece(np.array(a), np.array(b)) for a, b in pairwise(points)]
 
 
 def arc(centre: tuple[float, float], radius: float, start_deg: float, end_deg: float) -> Curve:
@@ -40,7 +44,7 @@ def arc(centre: tuple[float, float], radius: float, start_deg: float, end_deg: f
     return points
 
 
-def curve_points(curve: Curve, step: float, *, even: bool = False) -> Floats:
+def _curve_points(curve: Curve, step: float, *, even: bool) -> Floats:
     """Points on a curve, evenly spaced by arc length about ``step`` apart, ends included."""
     t = np.linspace(0.0, 1.0, 2001)
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve(t), axis=0), axis=1))])
@@ -58,7 +62,7 @@ def revolve(pieces: Sequence[Curve], edge: float, *, name: str = "") -> Mesh:
     Args:
         pieces: the profile, end to end. With the material on its left (seen with r to the right and z up) faces point
             outwards. It begins and ends on the axis, or ends where it began.
-        edge: wished edge length of the triangles [m].
+        edge: edge length of the triangles aimed at [m].
         name: of the mesh.
     """
     rings = _profile(pieces, edge)
@@ -87,7 +91,7 @@ def revolve(pieces: Sequence[Curve], edge: float, *, name: str = "") -> Mesh:
 
 def _profile(pieces: Sequence[Curve], edge: float) -> Floats:
     """All points of a profile; the joints between pieces stay where they are."""
-    sampled = [curve_points(piece, HEIGHT * edge, even=len(pieces) == 1) for piece in pieces]
+    sampled = [_curve_points(piece, HEIGHT * edge, even=len(pieces) == 1) for piece in pieces]
     return np.concatenate([sampled[0], *(points[1:] for points in sampled[1:])])
 
 
