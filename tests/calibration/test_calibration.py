@@ -12,6 +12,7 @@ from made_plans import MadeTask, made
 from made_plans.states import pad_surface
 from pliant.calibration import (
     Calibration,
+    NoteKind,
     SlipOnset,
     SqueezePoint,
     SqueezeSamples,
@@ -81,6 +82,10 @@ def fitted(made_task: MadeTask, prepared: PreparedObject, samples: SqueezeSample
     )
 
 
+def kinds(found: Calibration) -> set[NoteKind]:
+    return {note.kind for note in found.notes}
+
+
 @pytest.mark.parametrize(("factor", "offset", "within"), [(0.5, 0.0, 0.02), (2.0, 0.0, 0.02), (2.0, 0.0002, 0.15)])
 def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
     ball: MadeTask, factor: float, offset: float, within: float
@@ -94,7 +99,7 @@ def test_the_modulus_behind_given_forces_is_found_from_a_twofold_wrong_start(
     assert found.misfit < 0.05
     # Pads of 1.5 MPa give little beside 0.3 MPa or less, so forces go almost with E.
     assert found.k == pytest.approx(factor, rel=0.2)
-    assert any("no slip" in note for note in found.notes)
+    assert NoteKind.NO_SLIP in kinds(found)
 
 
 def test_steps_that_leave_small_strains_do_not_count(ball: MadeTask) -> None:
@@ -113,11 +118,12 @@ def test_a_narrow_span_of_forces_leaves_the_modulus_open_and_says_how_far(ball: 
     """Met 0.1 mm earlier and softer, or later and stiffer: nearly the same forces where they hardly differ."""
     prepared = thing_of(ball)
     wide = synthetic(ball, prepared, 3e5, 0.0001, steps=12, deepest=0.0012)
-    assert not any("may be" in note for note in fitted(ball, prepared, wide).notes)
+    assert NoteKind.VAGUE_YOUNG not in kinds(fitted(ball, prepared, wide))
     found = fitted(ball, prepared, replace(wide, points=wide.points[-4:]))
-    told = re.search(r"modulus may be (\S+) to (\S+) Pa: the forces felt span a factor of 1\.3", " ".join(found.notes))
-    assert told is not None, found.notes
-    least, most = float(told[1]), float(told[2])
+    text = next(note.text for note in found.notes if note.kind is NoteKind.VAGUE_YOUNG)
+    span = re.search(r"modulus may be (\S+) to (\S+) Pa: the measured forces span a factor of 1\.3", text)
+    assert span is not None, text
+    least, most = float(span[1]), float(span[2])
     assert least < 0.86 * most
     assert least <= 3e5 <= most
     assert least <= found.young <= most
@@ -177,9 +183,10 @@ def test_pads_that_hardly_feel_a_ball_that_has_not_slipped_give_only_a_bound(bal
     prepared = thing_of(ball)
     found = fitted(ball, prepared, replace(synthetic(ball, prepared, 1.5e5, 0.0), held=squeeze.held))
     assert found.friction is None
-    told = re.search(r"friction is not known, but ([\d.]+) or more", " ".join(found.notes))
-    assert told is not None, found.notes
-    assert float(told[1]) == pytest.approx(bound, rel=0.02)
+    text = next(note.text for note in found.notes if note.kind is NoteKind.NO_SLIP)
+    least = re.search(r"friction is not known, but ([\d.]+) or more", text)
+    assert least is not None, text
+    assert float(least[1]) == pytest.approx(bound, rel=0.02)
 
 
 def test_a_trial_squeeze_presses_in_steps_and_gives_joints_and_forces(ball: MadeTask) -> None:

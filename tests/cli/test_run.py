@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,21 +175,53 @@ def test_a_truth_that_makes_no_sense_is_told_before_a_grasp_is_searched(
         assert words in capsys.readouterr().err
 
 
-def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_told(tmp_path: Path) -> None:
-    from pliant.calibration import Calibration
+def test_a_calibration_beside_the_task_is_used_when_it_is_read_and_noted(tmp_path: Path) -> None:
+    from pliant.calibration import Calibration, CalibrationNote, NoteKind
 
     path = tmp_path / "thing.yaml"
     path.write_text(TASK)
     assert read_task(path).body.material.young == 2e5
-    doubt = "Young's modulus may be 2.8e+05 to 4.5e+05 Pa: the forces felt span a factor of 1.3"
-    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5, (doubt, "something else"))
+    vague = CalibrationNote(NoteKind.VAGUE_YOUNG, "Young's modulus may be 2.8e+05 to 4.5e+05 Pa")
+    other = CalibrationNote(NoteKind.NO_SLIP, "something else")
+    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5, (vague, other))
     save_calibration(found, tmp_path / "thing.calibration.yaml", young=2e5, friction=0.6)
     task = read_task(path)
     assert task.body.material.young == pytest.approx(3.5e5)
     assert task.body.material.friction == pytest.approx(0.45)
-    told = [note for note in task.notes if "thing.calibration.yaml" in note]
-    assert told == [
+    assert [note for note in task.notes if "thing.calibration.yaml" in note] == [
         "thing.calibration.yaml: young 2e+05 -> 3.5e+05, friction 0.6 -> 0.45",
-        f"thing.calibration.yaml: {doubt}",
+        f"thing.calibration.yaml: {vague.text}",
     ]
     assert read_task(path, calibrated=False).body.material.young == 2e5
+    bounds = CalibrationNote(NoteKind.AT_BOUNDS, "any words")
+    save_calibration(replace(found, notes=(bounds,)), tmp_path / "thing.calibration.yaml", young=2e5, friction=0.6)
+    with pytest.raises(OptionError, match="not to be trusted"):
+        read_task(path)
+
+
+OLD_CALIBRATION = """
+kind: calibration
+version: 1
+young: 3.5e+5
+friction: 0.45
+k: 1.8
+stiffness: 3000.0
+stiffness_factor: 1.6
+misfit: 0.02
+started_from: {young: 2.0e+5, friction: 0.6}
+"""
+
+
+def test_a_calibration_of_version_1_with_notes_as_texts_is_still_read(tmp_path: Path) -> None:
+    (tmp_path / "thing.yaml").write_text(TASK)
+    calibration = tmp_path / "thing.calibration.yaml"
+    vague = "Young's modulus may be 2.8e+05 to 4.5e+05 Pa: the forces felt span a factor of 1.3"
+    calibration.write_text(f'{OLD_CALIBRATION}notes: ["{vague}", something else]\n')
+    notes = read_task(tmp_path / "thing.yaml").notes
+    assert f"thing.calibration.yaml: {vague}" in notes
+    assert not any("something else" in note for note in notes)
+    calibration.write_text(f"{OLD_CALIBRATION}notes: ['the fit ran into its bounds: do not trust it']\n")
+    with pytest.raises(OptionError, match="not to be trusted"):
+        read_task(tmp_path / "thing.yaml")
+    calibration.write_text(OLD_CALIBRATION)
+    assert read_task(tmp_path / "thing.yaml").body.material.young == pytest.approx(3.5e5)

@@ -4,6 +4,8 @@ from pliant.calibration.fit import SqueezePoint as SqueezePoint
 from pliant.calibration.fit import SqueezeSamples as SqueezeSamples
 from pliant.calibration.fit import fit_squeeze as fit_squeeze
 from pliant.calibration.fit import friction_at_slip as friction_at_slip
+from pliant.calibration.notes import CalibrationNote as CalibrationNote
+from pliant.calibration.notes import NoteKind as NoteKind
 from pliant.calibration.run import CalibrationRun as CalibrationRun
 from pliant.calibration.run import calibrate_on_driver as calibrate_on_driver
 from pliant.calibration.squeeze import TrialSqueeze as TrialSqueeze

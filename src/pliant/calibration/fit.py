@@ -1,21 +1,22 @@
-"""What a trial squeeze tells about an object: k, D, Young's modulus and friction.   (theory 9)
+"""What a trial squeeze shows about an object: k, D, Young's modulus and friction.   (theory 9)
 
 The hand presses in steps; at each step joints and forces are known. Young's modulus is the one with which the contact
 model gives these forces at these joints. How far the pads were from the object to begin with is not known well enough,
-so it is found along with it: the curvature of force over way tells both apart. Friction follows from the normal forces
-at which the lifted object just begins to slip.
+so it is found along with it: the curvature of force over depth distinguishes the two. Friction follows from the normal
+forces at which the lifted object just begins to slip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
 from scipy.optimize import minimize_scalar
 
 from pliant.arrays import Floats
+from pliant.calibration.notes import CalibrationNote, NoteKind
 from pliant.contact import ContactRegion, ContactStatus, PadSurface, PreparedObject, clearance, settle
 from pliant.control import ContactKinematics
 from pliant.errors import OptionError
@@ -26,13 +27,13 @@ from pliant.robot import Assembly, pad_mesh
 HERTZ = 1.5
 WIDEST = 0.002  # how far off the planned touch the real one may be [m]
 TOUCH_SIGMA, FORCE_SIGMA = 0.0003, 0.03  # how well the touch is known [m], and the model's forces (relative)
-SCAN = 0.0002  # steps in which offsets of the touch are looked at first [m]
+SCAN = 0.0002  # steps in which offsets of the touch are tried first [m]
 SCANNED = 5  # as many steps of the squeeze do for that
 STRONG = 0.25  # steps with less than this part of the largest force are left out
 # Mean pressure over E*, up to which small strains describe a squeeze; a ball between plates has 0.424 sqrt(depth / R).
 # Steps beyond are left out where at least so many are within.
 SMALL_STRAIN, LEAST_SMALL = 0.08, 4
-VAGUE = 0.15  # an E that is known worse than so is told
+MISFIT, VAGUE = 0.15, 0.15  # a model that misses by more, and an E that is known worse, are noted
 RANGE_STEP = 2.5e-5  # for that, offsets are tried in such steps [m]
 MOST_SHIFTS, EVEN = 8, 2e-5  # of the object between the pads; depths that differ by less are equal [m]
 MOST_SCALINGS = 4  # of E for one offset, where covers are soft
@@ -79,7 +80,7 @@ class SqueezeSamples:
         normals: n x 3, into the object, in the links' frames.
         points: the steps, lightest first.
         slip: None where no slip was provoked or none was seen.
-        held: the lightest grip that held where none was seen because pads feel no less.
+        held: the lightest grip that held where none was seen because pads measure no less.
     """
 
     links: tuple[str, ...]
@@ -95,11 +96,11 @@ class Calibration:
 
     Attributes:
         k: measured over planned force at the same joints, the planned one with the start value of E.
-        stiffness: D, force per way of a contact at the planned force [N/m].
+        stiffness: D, force per depth of a contact at the planned force [N/m].
         stiffness_factor: D over the plan's.
         young: [Pa].
         friction: None where no slip was seen.
-        touch_offset: by how much the object was met earlier than the model says [m].
+        touch_offset: by how much the object was met earlier than by the model [m].
         misfit: what is left between model and measurement, relative, root mean square.
         points: how many steps were used.
         notes: what is rough about it.
@@ -113,7 +114,7 @@ class Calibration:
     touch_offset: float
     misfit: float
     points: int
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[CalibrationNote, ...] = ()
 
 
 def pad_surfaces(assembly: Assembly, links: Sequence[str], friction: float, *, rigid: bool = False) -> list[PadSurface]:
@@ -155,7 +156,7 @@ class _Model:
         by_link = dict(zip(samples.links, samples.normals, strict=True))
         self.normals = np.array([by_link[link] for link in self.links])
         self.Ts_world_object = [self._between(poses) for poses in self.poses]
-        self.felt = np.array([float(np.mean(point.forces)) for point in samples.points])
+        self.measured = np.array([float(np.mean(point.forces)) for point in samples.points])
         self._one_minus = 1.0 - prepared.poisson**2
         # 1/E* of the covers; the softest counts
         self._covers = max((1.0 - pad.poisson**2) / pad.young for pad in self.pads)
@@ -198,18 +199,18 @@ class _Model:
     def fit(self, offset: float, young: float, some: Sequence[int]) -> tuple[float, float]:
         """Young's modulus that goes best with an offset, and how badly both go with what is known (1 is one sigma).
 
-        Forces go with E times a power of the way: their 2/3 powers are nearly linear in the offset. A touch is known to
-        some tenths of a millimetre: without that, E and offset can be traded for one another.
+        Forces go with E times a power of the depth: their 2/3 powers are nearly linear in the offset. A touch is known
+        to some tenths of a millimetre: without that, E and offset can be traded for one another.
         """
-        felt = self.felt[list(some)]
-        wanted = (felt / felt[-1]) ** (1 / HERTZ)
-        apart = np.full(len(felt), np.inf)
+        measured = self.measured[list(some)]
+        wanted = (measured / measured[-1]) ** (1 / HERTZ)
+        apart = np.full(len(measured), np.inf)
         for _ in range(MOST_SCALINGS):
-            told = (np.array([self.force(k, young, offset) for k in some]) / felt[-1]) ** (1 / HERTZ)
-            if not told.any():
+            modelled = (np.array([self.force(k, young, offset) for k in some]) / measured[-1]) ** (1 / HERTZ)
+            if not modelled.any():
                 return young, np.inf
-            scale = float((told @ wanted) / (told @ told)) ** HERTZ
-            apart = scale ** (1 / HERTZ) * told - wanted
+            scale = float((modelled @ wanted) / (modelled @ modelled)) ** HERTZ
+            apart = scale ** (1 / HERTZ) * modelled - wanted
             young = self._scaled(young, scale)
             if self._covers == 0.0 or abs(scale - 1.0) < 0.005:
                 break  # with rigid pads forces are proportional to E
@@ -239,8 +240,8 @@ def fit_squeeze(
         samples: from the squeeze; at least three steps.
         body: with the start values of E and friction.
         T_world_object: about where it lay.
-        thing: its contact model, with the start value of E.
-        planned_force: normal force of the plan, at which D is told [N].
+        prepared: its contact model, with the start value of E.
+        planned_force: normal force of the plan, at which D is given [N].
         planned_stiffness: the plan's D along the normal [N/m].
         rigid_pads: the hand that squeezed has rigid pads (the lab's), whatever its description says.
     """
@@ -250,53 +251,53 @@ def fit_squeeze(
     steps = samples.points
     model = _Model(replace(samples, points=_strong(steps)), assembly, body, T_world_object, prepared, rigid_pads)
     young, offset = _best(model, start)
-    small = [k for k in range(len(model.felt)) if model.strain(k, young, offset) <= SMALL_STRAIN]
-    if len(small) < len(model.felt):
-        most = max((model.felt[k] for k in small), default=0.0)
+    small = [k for k in range(len(model.measured)) if model.strain(k, young, offset) <= SMALL_STRAIN]
+    if len(small) < len(model.measured):
+        most = max((model.measured[k] for k in small), default=0.0)
         steps = tuple(point for point in steps if float(np.mean(point.forces)) <= most)
         if len(steps) >= LEAST_SMALL:
             model = _Model(
                 replace(samples, points=_strong(steps)), assembly, body, T_world_object, prepared, rigid_pads
             )
             young, offset = _best(model, start)
-    felt, count = model.felt, len(model.felt)
-    told = np.array([model.force(k, young, offset) for k in range(count)])
+    measured, count = model.measured, len(model.measured)
+    modelled = np.array([model.force(k, young, offset) for k in range(count)])
     planned = np.array([model.force(k, start, offset) for k in range(count)])
-    misfit = float(np.sqrt(np.mean((told / felt - 1.0) ** 2)))
-    k = float(np.exp(np.mean(np.log(felt[planned > 0] / planned[planned > 0])))) if (planned > 0).any() else np.nan
-    stiffness = _stiffness(model.samples, model, felt, planned_force)
+    misfit = float(np.sqrt(np.mean((modelled / measured - 1.0) ** 2)))
+    k = float(np.exp(np.mean(np.log(measured[planned > 0] / planned[planned > 0])))) if (planned > 0).any() else np.nan
+    stiffness = _stiffness(model.samples, model, measured, planned_force)
     friction = None if samples.slip is None else friction_at_slip(samples.slip)
     notes = []
-    if misfit > 0.15:
-        notes.append(f"the model leaves {misfit:.0%} between itself and the measurement")
+    if misfit > MISFIT:
+        text = f"the model leaves {misfit:.0%} between itself and the measurement"
+        notes.append(CalibrationNote(NoteKind.MISFIT, text))
     least, most = _range(model, young, offset)
     if most > (1.0 + VAGUE) * young or least < (1.0 - VAGUE) * young:
-        span = f"the forces felt span a factor of {felt.max() / felt.min():.1f}"
-        notes.append(
-            f"Young's modulus may be {least:.2g} to {most:.2g} Pa: {span}, which leaves open where the touch was"
-        )
+        span = f"the measured forces span a factor of {measured.max() / measured.min():.1f}"
+        text = f"Young's modulus may be {least:.2g} to {most:.2g} Pa: {span}, which leaves open where the touch was"
+        notes.append(CalibrationNote(NoteKind.VAGUE_YOUNG, text))
     if abs(np.log(young / start)) > 0.99 * np.log(YOUNG_RANGE) or abs(offset) > 0.99 * WIDEST:
-        notes.append("the fit ran into its bounds: do not trust it")
+        notes.append(CalibrationNote(NoteKind.AT_BOUNDS, "the fit ran into its bounds: do not trust it"))
     if friction is None:
-        notes.append(_without_slip(samples.held))
+        notes.append(CalibrationNote(NoteKind.NO_SLIP, _without_slip(samples.held)))
     return Calibration(
         k, stiffness, stiffness / planned_stiffness, young, friction, offset, misfit, count, tuple(notes)
     )
 
 
 def _strong(steps: tuple[SqueezePoint, ...]) -> tuple[SqueezePoint, ...]:
-    """Without the lightest ones: they tell about single bumps of the surface rather than about the body."""
+    """Without the lightest ones: they show single bumps of the surface rather than about the body."""
     means = [float(np.mean(point.forces)) for point in steps]
     strong = tuple(point for point, mean in zip(steps, means, strict=True) if mean >= STRONG * max(means))
     return strong if len(strong) >= 3 else steps[-3:]
 
 
 def _best(model: _Model, start: float) -> tuple[float, float]:
-    """Young's modulus and offset of the touch that go best with what was felt.
+    """Young's modulus and offset of the touch that go best with what was measured.
 
-    Flat faces have more than one minimum: offsets are looked at with a few steps, nearest first; then all steps count.
+    Flat faces have more than one minimum: offsets are tried with a few steps, nearest first; then all steps count.
     """
-    count = len(model.felt)
+    count = len(model.measured)
     few = sorted({round(k) for k in np.linspace(0, count - 1, SCANNED)})
     least, near = np.inf, 0.0
     for i in range(2 * round(WIDEST / SCAN) + 1):
@@ -316,17 +317,17 @@ def _best(model: _Model, start: float) -> tuple[float, float]:
 
 
 def _range(model: _Model, young: float, offset: float) -> tuple[float, float]:
-    """Least and largest modulus that go with what was felt and known nearly as well (one sigma) as the best.
+    """Least and largest modulus that go with what was measured and known nearly as well (one sigma) as the best.
 
     Where even the best leaves more than the model is believed to, a sigma is as much more.
     """
-    count = range(len(model.felt))
+    count = range(len(model.measured))
     cost = model.fit(offset, young, count)[1]
     worst = cost + max(1.0, cost / max(len(count) - 2, 1))
     found = [young]
-    for way in (-RANGE_STEP, RANGE_STEP):
+    for direction in (-RANGE_STEP, RANGE_STEP):
         for i in range(1, round(WIDEST / RANGE_STEP) + 1):
-            other, worse = model.fit(offset + i * way, young, count)
+            other, worse = model.fit(offset + i * direction, young, count)
             if worse > worst:
                 break
             found.append(other)
@@ -337,11 +338,11 @@ def _without_slip(held: SlipOnset | None) -> str:
     least = None if held is None or not np.isfinite(held.forces).all() else friction_at_slip(held)
     if held is None or least is None:
         return "no slip was seen: friction is not known"
-    grip = f"{np.mean(held.forces):.2f} N on each pad, about the least that pads feel"
+    grip = f"{np.mean(held.forces):.2f} N on each pad, about the least that pads measure"
     return f"no slip was seen down to {grip}: friction is not known, but {least:.2f} or more"
 
 
-def _stiffness(samples: SqueezeSamples, model: _Model, felt: Floats, at: float) -> float:
+def _stiffness(samples: SqueezeSamples, model: _Model, measured: Floats, at: float) -> float:
     """D at a force: F = (b (x - x0))^1.5 through the steps, so dF/dx = 1.5 b F^(1/3)   [N/m]."""
     robot = model.robot
     places = []
@@ -351,10 +352,10 @@ def _stiffness(samples: SqueezeSamples, model: _Model, felt: Floats, at: float) 
         places.append([T.act(p) for T, p in zip(Ts, p0, strict=True)])
     Ts = robot.poses(samples.links, samples.points[0].q)
     normals = np.array([T.rotation @ n for T, n in zip(Ts, samples.normals, strict=True)])
-    way = np.einsum("kij,ij->ki", np.array(places) - np.array(places[0]), normals).mean(axis=1)
-    if np.ptp(way) <= 0:
+    depth = np.einsum("kij,ij->ki", np.array(places) - np.array(places[0]), normals).mean(axis=1)
+    if np.ptp(depth) <= 0:
         return float("nan")
-    b = float(np.polyfit(way, felt ** (1 / HERTZ), 1)[0])
+    b = float(np.polyfit(depth, measured ** (1 / HERTZ), 1)[0])
     return HERTZ * b * at ** (1.0 / 3.0)
 
 
@@ -366,7 +367,7 @@ def friction_at_slip(slip: SlipOnset) -> float | None:
     contacts = ContactSet.from_arrays(
         slip.contacts.points, slip.contacts.axes[:, :, 2], friction=1.0, rotations=slip.contacts.axes
     )
-    # Pads tell forces to some percent; the balance of the normal forces among themselves is no better than that.
+    # Pads measure forces to some percent; the balance of the normal forces among themselves is no better than that.
     even = np.full(len(slip.forces), float(np.mean(slip.forces))) if len(slip.forces) == 2 else slip.forces
     force = np.array([*slip.load[:3], 0.0, 0.0, 0.0])
     answer = balancing_friction(contacts, force, even, centre=slip.contacts.points.mean(axis=0), tolerance=0.01)

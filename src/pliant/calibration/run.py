@@ -40,7 +40,7 @@ def calibrate_on_driver(
 ) -> CalibrationRun:
     """Squeeze, lift a little and let slip on a driver, and fit what was measured.
 
-    Nothing is commanded unless the robot stands where the plan begins. A driver that raises is told to stop, and so is
+    Nothing is commanded unless the robot stands where the plan begins. A driver that raises is stopped, and so is
     one that is interrupted from the keyboard; what was measured up to there is not fitted. The driver is not closed.
 
     Args:

@@ -1,8 +1,8 @@
-"""When an object that is loosened slowly began to slip, told from what pads see of it a moment later.   (theory 9)
+"""When an object that is loosened slowly began to slip, from what pads see of it a moment later.   (theory 9)
 
 Pads without shear cells see a slip late: a centre of pressure runs away, or, where a face is larger than the pad, the
 force breaks away once its edge has come by. Until then the object has fallen freely for some frames. Normal forces fall
-at the rate r, so the share of the weight that friction no longer holds grows as r t, and the way as g r t^3 / 6: the
+at the rate r, so the share of the weight that friction no longer holds grows as r t, and the path as g r t^3 / 6: the
 beginning lies (6 x / g r)^(1/3) before the moment at which it has gone x.
 """
 
@@ -15,17 +15,14 @@ import numpy as np
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
 
-RECENT, BEFORE = 0.13, 0.3  # a slip is told by the mean of this time against that of so long before [s]
+RECENT, BEFORE = 0.13, 0.3  # a slip shows in the mean of this time against that of so long before [s]
 LEAST_RECENT, LEAST_BEFORE = 3, 4  # frames of each
 GONE, SIGMAS = 0.001, 5.0  # all centres of pressure have moved by so much, and by so many times their noise [m]
 BEGUN = 2.5  # times the noise of their mean: where the run began
-BROKEN, BREAKING = (
-    0.7,
-    0.8,
-)  # of the force that it has been loosened to: mean of a contact that broke away; its first frame
-FALLEN = 0.004  # way of an object whose contact breaks away; after 1 to 30 mm an edge has come by [m]
+BROKEN, BREAKING = 0.7, 0.8  # of the force loosened to: mean of a contact that broke away; its first frame
+FALLEN = 0.004  # path of an object whose contact breaks away; after 1 to 30 mm an edge has come by [m]
 LEAST_RATE = 0.2  # of the loosening [1/s]
-NEAR = (-0.2, 0.04)  # frames around the beginning that tell its forces [s]
+NEAR = (-0.2, 0.04)  # frames around the beginning that give its forces [s]
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def see_slip(times: Floats, slides: Floats, forces: Floats) -> SlipSeen | None:
 
     Args:
         times: K frames while it is loosened, in order [s].
-        slides: K x n ways of the centres of pressure along the load [m]; NaN where a pad feels nothing.
+        slides: K x n paths of the centres of pressure along the load [m]; NaN where a pad measures nothing.
         forces: K x n normal forces [N].
     """
     now = times[-1]
@@ -80,6 +77,6 @@ def forces_at(times: Floats, forces: Floats, when: float) -> Floats:
     return np.exp(np.polyfit(times[near] - when, np.log(forces[near]), 1)[1])
 
 
-def _fall_time(way: float, rate: float) -> float:
+def _fall_time(path: float, rate: float) -> float:
     """How long it takes to fall so far from where friction just held, normal forces falling at a rate [s]."""
-    return float((6.0 * way / (GRAVITY * rate)) ** (1.0 / 3.0))
+    return float((6.0 * path / (GRAVITY * rate)) ** (1.0 / 3.0))

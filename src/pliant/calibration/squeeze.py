@@ -15,13 +15,13 @@ from pliant.arrays import Floats
 from pliant.calibration.fit import SlipOnset, SqueezePoint, SqueezeSamples
 from pliant.calibration.slip import RECENT, forces_at, see_slip
 from pliant.control import (
-    Carry,
+    CarryPhase,
     ControlOptions,
+    ControlStep,
     GraspController,
     PhaseStrategy,
     RunContext,
     RunPhase,
-    Step,
     contact_kinematics,
     operation_phases,
 )
@@ -117,7 +117,7 @@ class TrialSqueeze:
         end = lift_time(run.timeline, HEIGHT)
         return phases | {
             RunPhase.SQUEEZE: _GripToLift(run, self),
-            RunPhase.LIFT: Carry(run, Phase.LIFT, RunPhase.HOLD, until=end, wanted=lambda: self.target),
+            RunPhase.LIFT: CarryPhase(run, Phase.LIFT, RunPhase.HOLD, until=end, wanted=lambda: self.target),
             RunPhase.HOLD: _Loosen(run, self),
         }
 
@@ -225,7 +225,7 @@ class _TrialPhase(PhaseStrategy):
         super().__init__(run)
         self.squeeze = squeeze
 
-    def press(self, step: Step, target: float) -> None:
+    def press(self, step: ControlStep, target: float) -> None:
         """One turn of the force loop towards a mean normal force [N]."""
         self.squeeze.target = target
         self.run.turn(step, lambda: target)
@@ -233,7 +233,7 @@ class _TrialPhase(PhaseStrategy):
 
 
 class _Press(_TrialPhase):
-    """From the touch on; what is common to both ways to begin."""
+    """Press from the touch on."""
 
     def __init__(self, run: RunContext, squeeze: TrialSqueeze) -> None:
         super().__init__(run, squeeze)
@@ -244,7 +244,7 @@ class _Press(_TrialPhase):
     def enter(self) -> None:
         self.run.grip.start_from(self.run.offset)
 
-    def spent(self, step: Step) -> float:
+    def spent(self, step: ControlStep) -> float:
         """Since the level began [s]."""
         if self._began is None:
             self._began = step.sample.time
@@ -262,7 +262,7 @@ class _PressInSteps(_Press):
         self._level = 0
         self._kept: list[SqueezePoint] = []
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         squeeze, joints = self.squeeze, step.sample.joints
         spent = self.spent(step)
         self.press(step, float(squeeze.levels[self._level]))
@@ -280,7 +280,7 @@ class _PressInSteps(_Press):
 class _GripToLift(_Press):
     """Grip so well that it can be lifted even where friction is half of what is believed."""
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         run = self.run
         spent = self.spent(step)
         target = min(GRIP * float(run.loop.wanted.max()), self.squeeze.levels[-1])
@@ -306,7 +306,7 @@ class _Loosen(_TrialPhase):
         self._pressed: list[tuple[float, float]] = []  # times and mean forces while it is pressed
         self._over = False
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         run = self.run
         if not self._over and step.sample.joints is not None:
             self._set_target(step, np.array(step.sample.joints.positions))
@@ -316,7 +316,7 @@ class _Loosen(_TrialPhase):
             return None
         return RunPhase.RELEASE if run.options.release else RunPhase.DONE
 
-    def _set_target(self, step: Step, q: Floats) -> None:
+    def _set_target(self, step: ControlStep, q: Floats) -> None:
         now, squeeze, estimate = step.sample.time, self.squeeze, step.estimate
         if self._since is None:
             # What was asked for runs ahead of what is measured: never by more than a step of the curve or two.

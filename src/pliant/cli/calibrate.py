@@ -102,12 +102,12 @@ def calibrate(
             "friction": done.found.friction,
             "touch_offset_m": done.found.touch_offset,
             "misfit": done.found.misfit,
-            "notes": done.found.notes,
+            "notes": [note.text for note in done.found.notes],
         }
     if json:
         emit(answer, True)
     else:
-        _tell(answer, slip=not no_slip)
+        _print(answer, slip=not no_slip)
     if done.found is None:
         raise typer.Exit(EXIT_NO)
 
@@ -130,7 +130,7 @@ def _on_driver(
         )
 
 
-def _tell(answer: dict[str, Any], *, slip: bool) -> None:
+def _print(answer: dict[str, Any], *, slip: bool) -> None:
     from rich.console import Console
 
     console = Console(markup=False, emoji=False)
@@ -143,8 +143,8 @@ def _tell(answer: dict[str, Any], *, slip: bool) -> None:
     console.print(f"Young's modulus  {before['young_pa']:.4g} -> {answer['young_pa']:.4g} Pa", highlight=False)
     console.print(f"friction         {before['friction']:.3f} -> {friction}", highlight=False)
     console.print(f"k (measured over planned force)  {answer['k']:.3f}", highlight=False)
-    told = f"D  {answer['stiffness_n_per_m']:.0f} N/m, {answer['stiffness_factor']:.2f} times the plan's"
-    console.print(f"{told}; the fit leaves {answer['misfit']:.1%}", highlight=False)
+    stiffness = f"D  {answer['stiffness_n_per_m']:.0f} N/m, {answer['stiffness_factor']:.2f} times the plan's"
+    console.print(f"{stiffness}; the fit leaves {answer['misfit']:.1%}", highlight=False)
     for note in answer["notes"]:
         console.print(f"note: {note}", highlight=False)
     for path in answer["files"]:

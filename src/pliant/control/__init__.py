@@ -1,4 +1,4 @@
-"""Doing it: the driver interface, what the pads feel, the filter, and recordings of real hands.   (theory 9)"""
+"""Doing it: driver interface, controller with its phases, force loop, watch, runner and log.   (theory 9)"""
 
 from pliant.lazy import open_door
 

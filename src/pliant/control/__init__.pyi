@@ -8,9 +8,9 @@ from pliant.control.driver import Sample as Sample
 from pliant.control.driver import check_driver as check_driver
 from pliant.control.events import REACTIONS as REACTIONS
 from pliant.control.events import Event as Event
-from pliant.control.events import Failure as Failure
 from pliant.control.events import Fault as Fault
 from pliant.control.events import Reaction as Reaction
+from pliant.control.events import RunFault as RunFault
 from pliant.control.events import RunPhase as RunPhase
 from pliant.control.force_loop import ContactKinematics as ContactKinematics
 from pliant.control.force_loop import ForceLoop as ForceLoop
@@ -18,11 +18,11 @@ from pliant.control.force_loop import contact_kinematics as contact_kinematics
 from pliant.control.options import CalibrationFactors as CalibrationFactors
 from pliant.control.options import ControlOptions as ControlOptions
 from pliant.control.options import WatchLimits as WatchLimits
-from pliant.control.phases.carry import Carry as Carry
+from pliant.control.phases.carry import CarryPhase as CarryPhase
 from pliant.control.phases.close import GuardedClosing as GuardedClosing
+from pliant.control.phases.context import ControlStep as ControlStep
 from pliant.control.phases.context import PhaseStrategy as PhaseStrategy
 from pliant.control.phases.context import RunContext as RunContext
-from pliant.control.phases.context import Step as Step
 from pliant.control.replay import ReplayDriver as ReplayDriver
 from pliant.control.run_log import PadFrames as PadFrames
 from pliant.control.run_log import RunLog as RunLog

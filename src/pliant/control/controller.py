@@ -16,12 +16,12 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.control.driver import Sample
-from pliant.control.events import REACTIONS, Failure, Fault, RunPhase
+from pliant.control.events import REACTIONS, Fault, RunFault, RunPhase
 from pliant.control.options import ControlOptions
-from pliant.control.phases.carry import Carry, Hold, Squeeze
-from pliant.control.phases.close import Close
-from pliant.control.phases.context import NEEDED, Approach, PhaseStrategy, RunContext, Step
-from pliant.control.phases.ends import Ease, Open, Release, Stand
+from pliant.control.phases.carry import CarryPhase, HoldPhase, SqueezePhase
+from pliant.control.phases.close import ClosePhase
+from pliant.control.phases.context import NEEDED, ApproachPhase, ControlStep, PhaseStrategy, RunContext
+from pliant.control.phases.ends import EasePhase, OpenPhase, ReleasePhase, StandPhase
 from pliant.control.run_log import PHASES, RunLog
 from pliant.control.watch import SoundSamples, Watch
 from pliant.errors import OptionError
@@ -51,17 +51,17 @@ def operation_phases(run: RunContext) -> dict[RunPhase, PhaseStrategy]:
     """What is done in each phase when a plan is carried out."""
     moves = Phase.MOVE in run.timeline.spans
     return {
-        RunPhase.APPROACH: Approach(run),
-        RunPhase.CLOSE: Close(run),
-        RunPhase.SQUEEZE: Squeeze(run),
-        RunPhase.LIFT: Carry(run, Phase.LIFT, RunPhase.MOVE if moves else RunPhase.HOLD),
-        RunPhase.MOVE: Carry(run, Phase.MOVE, RunPhase.HOLD),
-        RunPhase.HOLD: Hold(run),
-        RunPhase.RELEASE: Release(run),
-        RunPhase.DONE: Stand(run),
-        RunPhase.STOPPED: Stand(run),
-        RunPhase.OPENED: Open(run),
-        RunPhase.EASED: Ease(run),
+        RunPhase.APPROACH: ApproachPhase(run),
+        RunPhase.CLOSE: ClosePhase(run),
+        RunPhase.SQUEEZE: SqueezePhase(run),
+        RunPhase.LIFT: CarryPhase(run, Phase.LIFT, RunPhase.MOVE if moves else RunPhase.HOLD),
+        RunPhase.MOVE: CarryPhase(run, Phase.MOVE, RunPhase.HOLD),
+        RunPhase.HOLD: HoldPhase(run),
+        RunPhase.RELEASE: ReleasePhase(run),
+        RunPhase.DONE: StandPhase(run),
+        RunPhase.STOPPED: StandPhase(run),
+        RunPhase.OPENED: OpenPhase(run),
+        RunPhase.EASED: EasePhase(run),
     }
 
 
@@ -100,7 +100,7 @@ class GraspController:
         self.run = RunContext(grasp, assembly, processor, options or ControlOptions())
         self.run.begin(start)
         self.watch = Watch(assembly, self.run.tracker, self.options)
-        self.failure: Failure | None = None
+        self.failure: RunFault | None = None
         self._grasp = grasp
         self._phases = phases(self.run)
         shapes = {name: processor.layout(name).exists.shape for name in processor.arrays}
@@ -151,10 +151,10 @@ class GraspController:
             failure = self.watch.check(sample, estimate, self.phase, previous, needed)
             if failure is not None:
                 self._abort(failure, sample.time)
-        step = Step(sample, dt, self.elapsed(sample.time), moment, estimate)
+        step = ControlStep(sample, dt, self.elapsed(sample.time), moment, estimate)
         self._advance(step)
         if not np.isfinite(run.command).all():
-            self._abort(Failure(Fault.NOT_FINITE, "the command"), sample.time)
+            self._abort(RunFault(Fault.NOT_FINITE, "the command"), sample.time)
             run.command = self._last_command
         self._last_command, self._commanded = run.command, True
         self._record(step, planned_at)
@@ -164,7 +164,7 @@ class GraspController:
         """How long the phase has lasted [s]."""
         return now - self._began if self._began is not None and math.isfinite(now) else 0.0
 
-    def _advance(self, step: Step) -> None:
+    def _advance(self, step: ControlStep) -> None:
         """Let the phase act, and go on to what follows from it."""
         strategy, now = self._phases[self.phase], step.sample.time
         follows = strategy.step(step)
@@ -173,14 +173,14 @@ class GraspController:
         elif follows is not None:
             self._abort(follows, now)
         elif step.elapsed > strategy.time_limit:
-            self._abort(Failure(Fault.TIME, f"'{self.phase}' has lasted {step.elapsed:.2f} s"), now)
+            self._abort(RunFault(Fault.TIME, f"'{self.phase}' has lasted {step.elapsed:.2f} s"), now)
 
     def _enter(self, phase: RunPhase, now: float) -> None:
         self.run.phase, self._began = phase, now if np.isfinite(now) else 0.0
         self.run.note(now, "phase", str(phase))
         self._phases[phase].enter()
 
-    def _abort(self, failure: Failure, now: float) -> None:
+    def _abort(self, failure: RunFault, now: float) -> None:
         if self.phase.safe:
             return
         reaction = REACTIONS[failure.fault, self.phase]
@@ -189,7 +189,7 @@ class GraspController:
         self.run.note(now, "note", f"reaction: {reaction}")
         self._enter(reaction.end, now)
 
-    def _record(self, step: Step, planned_at: float) -> None:
+    def _record(self, step: ControlStep, planned_at: float) -> None:
         """What was measured beside what was planned for that time; phase, wanted forces and command follow from it."""
         run, moment, estimate, joints = self.run, step.moment, step.estimate, step.sample.joints
         senses = self.phase.senses

@@ -155,7 +155,7 @@ def _strings(value: object) -> tuple[str, ...] | None:
 
 
 def _number(value: Any) -> float:
-    """NaN where it is none; a text is none, whatever it says."""
+    """NaN where it is none; a text is none, whatever is in it."""
     try:
         return float("nan") if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -67,7 +67,7 @@ class Fault(StrEnum):
     DRIVER = "driver stopped"
 
 
-class Failure(NamedTuple):
+class RunFault(NamedTuple):
     """What went wrong and the numbers to it."""
 
     fault: Fault

@@ -1,7 +1,7 @@
 """The force loop: from force errors at the contacts to corrections of the joints.   (theory 9)
 
-`dx = D^-1 (f_wanted - f)` along the contact normals, `dq` the joints' best answer to it. Pads tell magnitudes only, so
-tangential places are kept. An error that no squeeze can mend (pads that disagree about one and the same force) would
+`dx = D^-1 (f_wanted - f)` along the contact normals, `dq` the joints' best answer to it. Pads measure magnitudes only,
+so tangential places are kept. An error that no squeeze can mend (pads that disagree about one and the same force) would
 push the object along for ever; only its internal part (I - G_K^R G) e is followed.
 """
 
@@ -20,7 +20,7 @@ from pliant.robot import Assembly
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
 DAMPING = 0.02  # of the joints' answer, relative to the root of the sum of squared singular values
 ARM = 0.03  # torques over the size of things in hands [m]
-LEAST_WANTED = 0.3  # a weaker grip is not felt reliably [N]
+LEAST_WANTED = 0.3  # a weaker grip is not measured reliably [N]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +145,11 @@ class ForceLoop:
         """Change of the hand's joints within a time for these normal-force errors, limited by ``ControlOptions.step``.
 
         Args:
-            error: n, wanted minus felt [N].
+            error: n, wanted minus measured [N].
             now: contacts as they are.
             free: which joints may take part.
             dt: the time [s]; with 1 the answer is a rate.
-            series: what ``series_stiffness`` says of them, where that is known already [N/m].
+            series: their ``series_stiffness``, where it is known already [N/m].
         """
         error = self.internal(error, now)
         push = self.options.gain * dt * error / (self.series_stiffness(now) if series is None else series)

@@ -111,7 +111,7 @@ class ControlOptions:
         touch_load: what a finger may press while it waits for the others [N].
         latency: from a contact to the reaction; sets how slowly fingers close near the object [s].
         guard: from this distance to the planned touch on fingers close slowly [m].
-        search: how far beyond the planned touch a finger looks for the object [m].
+        search: how far beyond the planned touch a finger searches for the object [m].
         settle: how long forces may take to settle after the squeeze [s].
         tolerance: part of the wanted force within which it counts as settled.
         hold: how long to hold at the end [s].

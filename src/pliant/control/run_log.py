@@ -74,9 +74,9 @@ class RunLog:
 
     @property
     def pad_sensor(self) -> PadSensor:
-        """What its counts mean: the sensor the controller read them with; standard pads where the log tells none."""
-        told = self.facts.get("pad_sensor")
-        return PadSensor() if told is None else PadSensor.from_facts(told, source="run log")
+        """What its counts mean: the sensor the controller read them with; standard pads where the log has none."""
+        facts = self.facts.get("pad_sensor")
+        return PadSensor() if facts is None else PadSensor.from_facts(facts, source="run log")
 
     def during(self, phase: RunPhase) -> Bools:
         """Which steps belong to a phase."""

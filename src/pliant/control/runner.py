@@ -1,7 +1,7 @@
 """Running a controller on a driver: the one loop for hardware and lab, and what became of the run.   (theory 9)
 
 The loop starts only where the plan begins. A judge beside the driver decides what became of the object: on hardware
-only the pads can tell, so *held* is a run that went to its end with every planned contact still measured; a simulator
+only the pads know, so *held* is a run that went to its end with every planned contact still measured; a simulator
 knows better.
 """
 
@@ -39,12 +39,12 @@ class RunOutcome(StrEnum):
     ABORTED = "aborted"
     """Ended before its end for any other reason, or never begun."""
     UNSTABLE = "unstable"
-    """The simulation failed: nothing can be said. Never of hardware."""
+    """The simulation failed: nothing is known. Never of hardware."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """What became of a run, as far as any driver can tell.
+    """What became of a run, as far as any driver knows.
 
     Attributes:
         outcome, reason: in words; no reason if held.
@@ -118,7 +118,7 @@ def run_on_driver(
 ) -> RunResult:
     """Carry out a planned grasp on a driver. Nothing is commanded unless the robot stands where the plan begins.
 
-    A driver that raises is told to stop, and so is one whose run is interrupted from the keyboard; both end as
+    A driver that raises is stopped, and so is one whose run is interrupted from the keyboard; both end as
     *aborted*, with the log up to there. The driver is not closed.
 
     Args:
@@ -194,7 +194,7 @@ def execute(
 
     The driver is stopped when something raises, and when the loop takes longer than anything may (counted in cycles,
     so that a driver whose clock stands still cannot hang it). A controller that ends in ``stopped`` leaves its last
-    command standing: a hand that is told positions keeps its grip.
+    command standing: a hand that is given positions keeps its grip.
 
     Args:
         linger: how long to go on commanding after the end [s].

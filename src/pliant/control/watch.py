@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.arrays import Bools, Floats
 from pliant.control.driver import MOST_AHEAD, JointReading, Sample
-from pliant.control.events import Failure, Fault, RunPhase
+from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.options import ControlOptions
 from pliant.robot import Assembly
 from pliant.tactile import ContactEstimate, ContactTracker, TactileFrame
@@ -81,8 +81,8 @@ class Watch:
 
     def check(
         self, sample: Sample, estimate: ContactEstimate | None, phase: RunPhase, command: Floats | None, needed: Floats
-    ) -> Failure | None:
-        """The first thing that is wrong, worst first; None if all is well.
+    ) -> RunFault | None:
+        """The first fault, worst first; None if all is well.
 
         Args:
             command: joints commanded in the step before.
@@ -99,49 +99,48 @@ class Watch:
             or self._following(sample, command, now)
         )
 
-    def _driver(self, sample: Sample) -> Failure | None:
+    def _driver(self, sample: Sample) -> RunFault | None:
         if sample.stopped:
-            return Failure(Fault.DRIVER, sample.stopped)
+            return RunFault(Fault.DRIVER, sample.stopped)
         if not np.isfinite(sample.time):
-            return Failure(Fault.NOT_FINITE, f"the driver's clock reports {sample.time}")
+            return RunFault(Fault.NOT_FINITE, f"the driver's clock reports {sample.time}")
         self._still = self._still + 1 if sample.time <= self._last else 0
         self._last = max(self._last, sample.time)
         if self._still >= self.limits.still_clock:
-            return Failure(Fault.CLOCK, f"{self._still} samples at {sample.time:.3f} s")
+            return RunFault(Fault.CLOCK, f"{self._still} samples at {sample.time:.3f} s")
         return None
 
-    def _joints(self, sample: Sample, now: float) -> Failure | None:
+    def _joints(self, sample: Sample, now: float) -> RunFault | None:
         assert self._first is not None
         if sample.joints is None:
             late = now - self._first
-            return Failure(Fault.JOINTS_LOST, f"none in {late:.2f} s") if late > self.limits.joint_age else None
+            return RunFault(Fault.JOINTS_LOST, f"none in {late:.2f} s") if late > self.limits.joint_age else None
         finite = np.isfinite(sample.joints.positions)
         if not finite.all():
-            return Failure(Fault.NOT_FINITE, f"measured joint '{self.names[int(finite.argmin())]}'")
+            return RunFault(Fault.NOT_FINITE, f"measured joint '{self.names[int(finite.argmin())]}'")
         age = now - sample.joints.time
-        return Failure(Fault.JOINTS_LOST, f"the last is {age:.3f} s old") if age > self.limits.joint_age else None
+        return RunFault(Fault.JOINTS_LOST, f"the last is {age:.3f} s old") if age > self.limits.joint_age else None
 
-    def _pads(self, now: float, first: float) -> Failure | None:
+    def _pads(self, now: float, first: float) -> RunFault | None:
         limits = self.limits
         for name in self.tracker.used:
             pad = self.tracker.pads[name]
             if not np.isfinite(pad.taken):
                 if now - first > limits.first_frame:
-                    return Failure(Fault.SENSOR_LOST, f"'{name}' has sent nothing in {now - first:.2f} s")
+                    return RunFault(Fault.SENSOR_LOST, f"'{name}' has sent nothing in {now - first:.2f} s")
                 continue
             if now - pad.taken > limits.frame_age:
-                return Failure(Fault.SENSOR_LOST, f"the last frame of '{name}' is {now - pad.taken:.3f} s old")
+                return RunFault(Fault.SENSOR_LOST, f"the last frame of '{name}' is {now - pad.taken:.3f} s old")
             if pad.loaded and pad.taken - pad.same_since > limits.frozen:
-                return Failure(
-                    Fault.SENSOR_FROZEN, f"'{name}' has sent one picture for {pad.taken - pad.same_since:.2f} s"
-                )
+                same = pad.taken - pad.same_since
+                return RunFault(Fault.SENSOR_FROZEN, f"'{name}' has sent one picture for {same:.2f} s")
             while pad.spikes and pad.spikes[0] < now - 1.0:
                 pad.spikes.popleft()
             if len(pad.spikes) >= limits.spikes:
-                return Failure(Fault.SENSOR_WILD, f"'{name}' jumped {len(pad.spikes)} times within a second")
+                return RunFault(Fault.SENSOR_WILD, f"'{name}' jumped {len(pad.spikes)} times within a second")
         return None
 
-    def _forces(self, estimate: ContactEstimate, now: float, phase: RunPhase, needed: Floats) -> Failure | None:
+    def _forces(self, estimate: ContactEstimate, now: float, phase: RunPhase, needed: Floats) -> RunFault | None:
         names = self.tracker.timeline.names
         measured = np.where(self.tracker.sensed, estimate.measured, 0.0)
         other, where = estimate.other
@@ -149,24 +148,24 @@ class Watch:
             worst = int(np.argmax(measured))
             force, place = (float(measured[worst]), names[worst]) if measured[worst] >= other else (other, where)
             if force > self.options.touch_load:
-                return Failure(Fault.UNEXPECTED, f"{force:.2f} N on '{place}' before the hand closes")
+                return RunFault(Fault.UNEXPECTED, f"{force:.2f} N on '{place}' before the hand closes")
             return None
         over = measured > self.max_force
         self._over = _since(self._over, over, now)
         if (i := _first_longer(self._over, now, self.limits.overload)) is not None:
-            return Failure(Fault.OVERLOAD, f"{measured[i]:.2f} N on '{names[i]}', permitted {self.max_force[i]:.4g} N")
+            return RunFault(Fault.OVERLOAD, f"{measured[i]:.2f} N on '{names[i]}', permitted {self.max_force[i]:.4g} N")
         permitted = float(self.max_force.min())
         self._other = (now if np.isnan(self._other) else self._other) if other > permitted else np.nan
         if not np.isnan(self._other) and now - self._other >= self.limits.overload:
-            return Failure(Fault.OVERLOAD, f"{other:.2f} N on '{where}', permitted {permitted:.4g} N")
+            return RunFault(Fault.OVERLOAD, f"{other:.2f} N on '{where}', permitted {permitted:.4g} N")
         if phase.grips:
             gone = self.tracker.sensed & (needed > 0) & (measured < self.limits.lost_force)
             self._gone = _since(self._gone, gone, now)
             if (i := _first_longer(self._gone, now, self.limits.lost)) is not None:
-                return Failure(Fault.CONTACT_LOST, f"nothing measured on '{names[i]}' for {now - self._gone[i]:.2f} s")
+                return RunFault(Fault.CONTACT_LOST, f"nothing measured on '{names[i]}' for {now - self._gone[i]:.2f} s")
         return None
 
-    def _following(self, sample: Sample, command: Floats | None, now: float) -> Failure | None:
+    def _following(self, sample: Sample, command: Floats | None, now: float) -> RunFault | None:
         if command is None or sample.joints is None:
             return None
         error = np.abs(sample.joints.positions - command)
@@ -174,7 +173,7 @@ class Watch:
         i = _first_longer(self._astray, now, self.limits.unfollowed)
         if i is None:
             return None
-        return Failure(Fault.NOT_FOLLOWING, f"'{self.names[i]}' is {error[i]:.3g} {self.unit[i]} off its command")
+        return RunFault(Fault.NOT_FOLLOWING, f"'{self.names[i]}' is {error[i]:.3g} {self.unit[i]} off its command")
 
 
 def _since(since: Floats, wrong: Bools, now: float) -> Floats:

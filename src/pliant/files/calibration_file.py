@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import yaml
 from pydantic import Field
 
+from pliant.calibration import NoteKind
 from pliant.documents import Document, read_document
 from pliant.errors import OptionError, Problem
 from pliant.file_bytes import write_bytes
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from pliant.calibration import Calibration
 
 Positive = Annotated[float, Field(gt=0)]
+SENTENCES = {"do not trust": NoteKind.AT_BOUNDS, "Young's modulus may be": NoteKind.VAGUE_YOUNG}
+"""What notes of version 1, which are texts alone, contain where they matter."""
+
+
+class NoteEntry(Document):
+    """A note as written since version 2."""
+
+    kind: NoteKind
+    text: str
 
 
 class CalibrationFile(Document):
@@ -30,7 +40,7 @@ class CalibrationFile(Document):
     """
 
     kind: Literal["calibration"]
-    version: Literal[1]
+    version: Literal[1, 2]
     young: Positive
     friction: Annotated[float, Field(ge=0)] | None = None
     k: Positive
@@ -38,7 +48,18 @@ class CalibrationFile(Document):
     stiffness_factor: Positive
     misfit: Annotated[float, Field(ge=0)]
     started_from: dict[str, float]
-    notes: tuple[str, ...] = ()
+    notes: tuple[NoteEntry | str, ...] = ()
+
+    def note_texts(self, kind: NoteKind) -> list[str]:
+        """Texts of the notes of a kind."""
+        return [note.text for note in map(_with_kind, self.notes) if note.kind is kind]
+
+
+def _with_kind(note: NoteEntry | str) -> NoteEntry:
+    if isinstance(note, NoteEntry):
+        return note
+    kinds = [kind for part, kind in SENTENCES.items() if part in note]
+    return NoteEntry(kind=kinds[0] if kinds else NoteKind.OTHER, text=note)
 
 
 def calibration_path(task: str | Path) -> Path:
@@ -52,7 +73,7 @@ def save_calibration(found: Calibration, path: str | Path, *, young: float, fric
     path = Path(path)
     fields = {
         "kind": "calibration",
-        "version": 1,
+        "version": 2,
         "young": float(f"{found.young:.6g}"),
         "friction": None if found.friction is None else float(f"{found.friction:.4g}"),
         "k": float(f"{found.k:.6g}"),
@@ -60,7 +81,7 @@ def save_calibration(found: Calibration, path: str | Path, *, young: float, fric
         "stiffness_factor": float(f"{found.stiffness_factor:.6g}"),
         "misfit": float(f"{found.misfit:.4g}"),
         "started_from": {"young": float(young), "friction": float(friction)},
-        "notes": list(found.notes),
+        "notes": [{"kind": str(note.kind), "text": note.text} for note in found.notes],
     }
     text = "# Found by a trial squeeze (pliant calibrate); used when the task beside it is read.\n"
     text += yaml.safe_dump(fields, sort_keys=False)
@@ -74,18 +95,18 @@ def load_calibration(path: str | Path) -> CalibrationFile:
 
 
 def with_calibration(fields: TaskFile, task: str | Path) -> tuple[TaskFile, tuple[str, ...]]:
-    """The task's fields with what a calibration beside it says, and a note about it; unchanged where there is none."""
+    """The task's fields with what a calibration beside it gives, and a note about it; unchanged where there is none."""
     path = calibration_path(task)
     if not path.is_file():
         return fields, ()
     known = load_calibration(path)
-    if any("do not trust" in note for note in known.notes):
+    if known.note_texts(NoteKind.AT_BOUNDS):
         raise OptionError(
             str(path), Problem("notes", "a fit that is not to be trusted", "calibrate again or remove it")
         )
     material = fields.object.material
     changed = {"young": known.young, "friction": material.friction if known.friction is None else known.friction}
-    thing = fields.object.model_copy(update={"material": material.model_copy(update=changed)})
-    said = ", ".join(f"{name} {getattr(material, name):.4g} -> {value:.4g}" for name, value in changed.items())
-    doubts = [note for note in known.notes if note.startswith("Young's modulus")]
-    return fields.model_copy(update={"object": thing}), tuple(f"{path.name}: {text}" for text in (said, *doubts))
+    calibrated = fields.object.model_copy(update={"material": material.model_copy(update=changed)})
+    applied = ", ".join(f"{name} {getattr(material, name):.4g} -> {value:.4g}" for name, value in changed.items())
+    vague = known.note_texts(NoteKind.VAGUE_YOUNG)
+    return fields.model_copy(update={"object": calibrated}), tuple(f"{path.name}: {text}" for text in (applied, *vague))

@@ -1,4 +1,4 @@
-"""A trial squeeze in the lab: what the controller learns about an object that is not what the task says."""
+"""A trial squeeze in the lab: what the controller learns about an object that differs from the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that cannot be believed: dead, stuck or noisy ones, found from what they say beside their neighbours."""
+"""Cells that cannot be believed: dead, stuck or noisy ones, found by comparison with their neighbours."""
 
 from __future__ import annotations
 

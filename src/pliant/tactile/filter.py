@@ -1,4 +1,4 @@
-"""Filter per contact region: the plan says how force and place change, the pads say what they are.   (theory 9)"""
+"""Filter per contact region: the plan predicts how force and place change, the pads measure them.   (theory 9)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorded grasp says: who touched when, how hard, where; how wide the object is and how stiff it feels.
+"""What a recorded grasp shows: which pad was touched when, how hard, where; how wide and how stiff the object is.
 
 Width comes from geometry alone: at the moment when pads that face each other both touch, joint angles put their contact
 points and normals into space, and a ball tangent to the pads there has ``p_i + R n_i = centre`` for every pad i.
@@ -16,7 +16,6 @@ from pliant.arrays import Floats
 from pliant.errors import Problem, RecordingError
 from pliant.robot import Hand
 from pliant.tactile.cells import CellHealth, judge_cells
-from pliant.tactile.onset import STOPPED, Onset, find_onset, frame_lag
 from pliant.tactile.pad import PadSensor
 from pliant.tactile.recording import RecordedGrasp, Recording
 from pliant.tactile.regions import TactileFrame, TactileProcessor, find_regions
@@ -24,6 +23,90 @@ from pliant.tactile.regions import TactileFrame, TactileProcessor, find_regions
 FACING = -0.4  # cosine between normals of pads that face each other; three fingers towards a centre have -0.5
 LEAST_FRAMES = 4
 POINT_FRAMES = 3
+ONSET_FRAMES = 4
+SHARE_OF_PEAK = 0.2
+LARGEST_LAG = 4  # frames
+STOPPED = 0.1  # of the closing speed at touch
+
+
+@dataclass(frozen=True)
+class Onset:
+    """The touch that a pad's grasp grew from.
+
+    Attributes:
+        first: time of the first frame with any contact, a passing brush included [s].
+        frame: number of the first frame of the lasting contact.
+        time: when its force was zero, by extrapolation [s].
+    """
+
+    first: float
+    frame: int
+    time: float
+
+
+def find_onset(time: Floats, force: Floats) -> Onset | None:
+    """Onset of the lasting contact of a pad; None if nothing touched it.
+
+    The lasting contact is the last rise from zero before the force passes a fifth of its largest value. Between smooth
+    bodies force grows as indentation to the power 1.5 (Hertz), so at steady closing speed force^(2/3) is a straight
+    line in time; its zero is the touch. It must lie between the last empty frame and the first pressed one.
+    """
+    if not np.any(force > 0):
+        return None
+    pressed = np.flatnonzero(force > 0)
+    strong = int(np.argmax(force >= SHARE_OF_PEAK * force.max()))
+    empty = np.flatnonzero(force[: strong + 1] <= 0)
+    start = int(empty[-1]) + 1 if len(empty) else 0
+    touch = float(time[start])
+    if start > 0:
+        end = min(start + ONSET_FRAMES, len(time))
+        if end - start >= 2 and np.ptp(time[start:end]) > 0:
+            slope, offset = np.polyfit(time[start:end] - touch, force[start:end] ** (2.0 / 3.0), 1)
+            if slope > 0:
+                touch -= float(offset / slope)
+        touch = float(np.clip(touch, time[start - 1], time[start]))
+    return Onset(float(time[pressed[0]]), start, touch)
+
+
+def frame_lag(
+    frame_time: Floats, force: Floats, joint_time: Floats, closing: Floats, onset: Onset, period: float
+) -> float | None:
+    """By how much tactile frames lag behind joint angles [s]: the delay that makes force a function of closing.
+
+    While the fingers close steadily a delay cannot be found from an offset; where they stop, it can. Over the frames
+    from the onset to just after the stop, force is fitted by a low polynomial of ``closing(t - lag)``; the lag of the
+    best fit is returned. Creep of the rubber is counted as lag. None where there are too few frames to tell.
+
+    Args:
+        frame_time, force: of one pad.
+        joint_time, closing: distance closed [m], increasing when the hand closes.
+        onset: of that pad.
+        period: time between frames [s].
+    """
+    speed = np.gradient(np.interp(frame_time, joint_time, closing), frame_time) if len(frame_time) > 2 else None
+    if speed is None or period <= 0:
+        return None
+    start = onset.frame
+    moving = np.abs(speed[: start + 1]).max()
+    still = np.flatnonzero(np.abs(speed[start:]) < STOPPED * moving)
+    if moving <= 0 or not len(still):
+        return None
+    stop = min(start + int(still[0]) + 2, len(frame_time) - 1)
+    window = slice(start, stop + 1)
+    y = force[window]
+    if len(y) < 6 or np.ptp(y) <= 0:
+        return None
+    order = 3 if len(y) > 7 else 2
+    lags = np.linspace(0.0, LARGEST_LAG * period, 8 * LARGEST_LAG + 1)
+    misfit = []
+    for lag in lags:
+        x = np.interp(frame_time[window] - lag, joint_time, closing)
+        scale = np.ptp(x)
+        if scale <= 0:
+            return None
+        A = np.vander((x - x.mean()) / scale, order + 1)
+        misfit.append(float(np.sum((A @ np.linalg.lstsq(A, y, rcond=None)[0] - y) ** 2)))
+    return float(lags[int(np.argmin(misfit))])
 
 
 class GraspStatus(Enum):
@@ -76,8 +159,8 @@ class GraspReport:
         misfit: how far the pads' normals miss one common centre [m].
         stiffness: force gained per distance closed, mean over the facing pads [N/m].
         closed: distance closed after the touch [m].
-        balance: smallest over largest final force of the facing pads; 1 where both tell the same.
-        lag: of this grasp's frames behind its joints, as far as it can be told [s].
+        balance: smallest over largest final force of the facing pads; 1 where both measure the same.
+        lag: of this grasp's frames behind its joints, as far as it can be measured [s].
     """
 
     index: int
@@ -100,7 +183,7 @@ class RecordingReport:
     Attributes:
         source: the file.
         lag: of tactile frames behind joint angles, the median over grasps and pads [s].
-        lag_measured: False where no grasp could tell it, and one frame period was taken.
+        lag_measured: False where no grasp shows it, and one frame period was taken.
         health: bad cells, by array.
         grasps: one report each.
     """
@@ -123,7 +206,7 @@ class RecordingReport:
 
 
 def analyse_recording(recording: Recording, hand: Hand, *, sensor: PadSensor | None = None) -> RecordingReport:
-    """Play every grasp through the tactile processing and say what it shows.
+    """Play every grasp through the tactile processing and report what it shows.
 
     Args:
         recording: of a hand with the arrays and joints of ``hand``.
@@ -140,13 +223,13 @@ def analyse_recording(recording: Recording, hand: Hand, *, sensor: PadSensor | N
     facing = [_facing_pads(pads, grasp, hand) for grasp, pads in traced]
     closings = [_closing(pair, grasp, hand) for (grasp, _), pair in zip(traced, facing, strict=True)]
     lags = [_lags(grasp, pair, c) for (grasp, _), pair, c in zip(traced, facing, closings, strict=True)]
-    told = [lag for some in lags for lag in some]
-    lag = float(np.median(told)) if told else max(grasp.frame_period for grasp in recording.grasps)
+    found = [lag for some in lags for lag in some]
+    lag = float(np.median(found)) if found else max(grasp.frame_period for grasp in recording.grasps)
     reports = tuple(
         _report(grasp, pads, pair, closing, hand, lag, own)
         for (grasp, pads), pair, closing, own in zip(traced, facing, closings, lags, strict=True)
     )
-    return RecordingReport(recording.source, lag, bool(told), health, reports)
+    return RecordingReport(recording.source, lag, bool(found), health, reports)
 
 
 def ball_between(points: Floats, normals: Floats) -> tuple[float, Floats, float]:
@@ -235,10 +318,10 @@ def _closing(pads: tuple[PadTrace, ...], grasp: RecordedGrasp, hand: Hand) -> Fl
 
 
 def _lags(grasp: RecordedGrasp, pads: tuple[PadTrace, ...], closing: Floats) -> list[float]:
-    told = (
+    found = (
         frame_lag(grasp.frame_time, pad.force, grasp.joint_time, closing, pad.onset, grasp.frame_period) for pad in pads
     )
-    return [lag for lag in told if lag is not None]
+    return [lag for lag in found if lag is not None]
 
 
 def _report(

@@ -40,9 +40,9 @@ class ContactEstimate:
     """What is known of the plan's n contacts now.
 
     Attributes:
-        measured: n normal forces by the latest frames [N]; NaN where no array looks.
+        measured: n normal forces by the latest frames [N]; NaN where no array measures.
         points: n x 3 centres of pressure in the links' frames [m]; NaN without contact.
-        forces, places: the same, filtered (or as measured where the filter is off, or as planned where nothing looks).
+        forces, places: the same, filtered; as measured where the filter is off, as planned where no array measures.
         other: largest force of an array on a link that the plan does not touch with [N], and its name.
         fresh: whether a frame of one of the contacts' arrays has just come in.
         spikes: arrays whose frame was left out just now.
@@ -131,7 +131,7 @@ class ContactTracker:
         """None: no new frame worth the name; False: a spike, left out; True: understood."""
         counts = np.asarray(frame.counts)
         if not np.isfinite(counts).all():
-            return None  # its age tells
+            return None  # its age is noticed
         same = pad.counts is not None and np.array_equal(counts, pad.counts)
         pad.loaded = bool((counts > LOADED_COUNTS).any())
         if not same or not pad.loaded:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pliant.control.events import Failure, Fault, RunPhase
-from pliant.control.phases.context import PhaseStrategy, RunContext, Step
+from pliant.control.events import Fault, RunFault, RunPhase
+from pliant.control.phases.context import ControlStep, PhaseStrategy, RunContext
 from pliant.planner import Phase
 from pliant.tactile import measured_forces
 
@@ -15,7 +15,7 @@ CALM = 0.15  # forces off by less than this are right [N]
 WEAK = 3.0  # times what counts as right: no grip
 
 
-class Squeeze(PhaseStrategy):
+class SqueezePhase(PhaseStrategy):
     """Follow the plan from touch to grasp, and wait until the forces are as wanted."""
 
     def __init__(self, run: RunContext) -> None:
@@ -29,7 +29,7 @@ class Squeeze(PhaseStrategy):
         if not run.options.force_loop:
             run.touched = ~run.tracker.sensed
 
-    def step(self, step: Step) -> RunPhase | Failure | None:
+    def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         run, options, now = self.run, self.run.options, step.sample.time
         end = run.timeline.grasp_time
         run.turn(step)
@@ -53,7 +53,7 @@ class Squeeze(PhaseStrategy):
         if (error > WEAK * allowed).any():
             i = int(np.argmax(error / wanted))
             text = f"{step.estimate.forces[i]:.2f} N on '{run.timeline.names[i]}', wanted {wanted[i]:.2f} N"
-            return Failure(Fault.NO_GRIP, text)
+            return RunFault(Fault.NO_GRIP, text)
         run.note(now, "note", "forces have not quite settled; going on")
         return self._follower()
 
@@ -64,7 +64,7 @@ class Squeeze(PhaseStrategy):
         return RunPhase.MOVE if Phase.MOVE in spans else RunPhase.HOLD
 
 
-class Carry(PhaseStrategy):
+class CarryPhase(PhaseStrategy):
     """Follow the plan with the object in the hand; one that slides goes no farther.
 
     Args:
@@ -88,7 +88,7 @@ class Carry(PhaseStrategy):
         self._end, self._follower = min(run.timeline.span(phase)[1], until), follower
         self._wanted = wanted
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         run = self.run
         run.turn(step, self._wanted)
         if watch_slip(run, step):
@@ -98,14 +98,14 @@ class Carry(PhaseStrategy):
         return self._follower if run.plan_time >= self._end - 1e-9 else None
 
 
-class Hold(PhaseStrategy):
+class HoldPhase(PhaseStrategy):
     """Stand still with the object in the hand."""
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.time_limit = self.planned_limit(None, run.options.hold)
 
-    def step(self, step: Step) -> RunPhase | Failure | None:
+    def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         run = self.run
         run.turn(step)
         watch_slip(run, step)
@@ -113,11 +113,11 @@ class Hold(PhaseStrategy):
         if step.elapsed < run.options.hold:
             return None
         if run.slid > 0.0:  # gripped harder by now; but where it was to go, it is not
-            return Failure(Fault.SLID, f"{1e3 * run.slid:.1f} mm along its load in the hand")
+            return RunFault(Fault.SLID, f"{1e3 * run.slid:.1f} mm along its load in the hand")
         return RunPhase.RELEASE if run.options.release else RunPhase.DONE
 
 
-def watch_slip(run: RunContext, step: Step) -> bool:
+def watch_slip(run: RunContext, step: ControlStep) -> bool:
     """Grip harder where contacts wander beyond the plan; whether the object has just slid too far to be carried on."""
     slip = run.grip.slip(step.sample, step.moment, step.estimate)
     if slip is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.arrays import Floats
-from pliant.control.events import Failure, Fault, RunPhase
+from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.force_loop import ForceLoop, contact_kinematics
 from pliant.control.options import ControlOptions
-from pliant.control.phases.context import NEEDED, PhaseStrategy, RunContext, Step
+from pliant.control.phases.context import NEEDED, ControlStep, PhaseStrategy, RunContext
 from pliant.planner import ContactTimeline, Phase
 from pliant.robot import Assembly
 from pliant.tactile import measured_forces
@@ -38,11 +38,11 @@ class GuardedClosing:
             return [T.act(p) for T, p in zip(Ts, points, strict=True)]
 
         self._times = np.linspace(start, end, 41)
-        way = np.array([places(timeline.trajectory.at(float(t))) for t in self._times])
-        left = np.linalg.norm(way - way[-1], axis=2).max(axis=1)
+        path = np.array([places(timeline.trajectory.at(float(t))) for t in self._times])
+        left = np.linalg.norm(path - path[-1], axis=2).max(axis=1)
         speeds = np.ones(41)
         if end > start:
-            speeds = np.linalg.norm(np.gradient(way, self._times, axis=0), axis=2).max(axis=1)
+            speeds = np.linalg.norm(np.gradient(path, self._times, axis=0), axis=2).max(axis=1)
         touch = timeline.forces_at(end)
         at_touch = contact_kinematics(assembly, timeline.links, timeline.q_touch, touch.points, touch.axes)
         D = float(loop.series_stiffness(at_touch).max())
@@ -60,7 +60,7 @@ class GuardedClosing:
         return float(np.interp(time, self._times, self._rates))
 
 
-class Close(PhaseStrategy):
+class ClosePhase(PhaseStrategy):
     """Close until every planned contact is measured. A finger that touches waits; one that does not goes on."""
 
     def __init__(self, run: RunContext) -> None:
@@ -72,7 +72,7 @@ class Close(PhaseStrategy):
         needed = run.timeline.forces_at(run.timeline.grasp_time).forces[:, 2]
         self._optional = needed <= NEEDED
 
-    def step(self, step: Step) -> RunPhase | Failure | None:
+    def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         run, guard = self.run, self.guard
         end = run.timeline.touch_time
         if not run.options.force_loop:
@@ -96,10 +96,10 @@ class Close(PhaseStrategy):
         if guard.searched > run.options.search:
             missing = ", ".join(f"'{run.timeline.names[i]}'" for i in np.flatnonzero(~ready))
             text = f"{missing} measured nothing up to {1e3 * run.options.search:.0f} mm beyond the planned touch"
-            return Failure(Fault.NO_CONTACT, text)
+            return RunFault(Fault.NO_CONTACT, text)
         return None
 
-    def _touch(self, step: Step) -> None:
+    def _touch(self, step: ControlStep) -> None:
         """Which contacts have touched, and which joints wait for the others."""
         run = self.run
         forces = measured_forces(step.estimate.measured)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.control.driver import Sample
-from pliant.control.events import Event, Failure, RunPhase
+from pliant.control.events import Event, RunFault, RunPhase
 from pliant.control.force_loop import ForceLoop
 from pliant.control.grip import Grip
 from pliant.control.options import ControlOptions
@@ -23,7 +23,7 @@ SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ControlStep:
     """One control step.
 
     Attributes:
@@ -92,7 +92,7 @@ class RunContext:
         share, wanted = self.timeline.depth_share(self.plan_time), self.loop.wanted
         return np.maximum(share * wanted, np.minimum(wanted, self.options.touch_load))
 
-    def turn(self, step: Step, wanted: Callable[[], Floats | float] | None = None) -> None:
+    def turn(self, step: ControlStep, wanted: Callable[[], Floats | float] | None = None) -> None:
         """One turn of the force loop towards these normal forces, or those of ``wanted`` [N]."""
         self.offset = self.grip.turn(
             step.sample,
@@ -129,7 +129,7 @@ class PhaseStrategy:
     def enter(self) -> None:
         """The phase begins."""
 
-    def step(self, step: Step) -> RunPhase | Failure | None:
+    def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         """Set the command. The answer: the phase that follows, why the run must be aborted, or None to go on."""
         raise NotImplementedError
 
@@ -139,14 +139,14 @@ class PhaseStrategy:
         return (end - start) / self.run.options.speed + extra + self.run.options.patience
 
 
-class Approach(PhaseStrategy):
+class ApproachPhase(PhaseStrategy):
     """Follow the plan to the open hand at the object."""
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.time_limit = self.planned_limit(Phase.APPROACH)
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         end = self.run.timeline.span(Phase.APPROACH)[1]
         self.run.advance(step.dt, end)
         self.run.follow()

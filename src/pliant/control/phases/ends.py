@@ -6,7 +6,7 @@ import numpy as np
 
 from pliant.control.events import RunPhase
 from pliant.control.force_loop import contact_kinematics
-from pliant.control.phases.context import SAFE_TIME, PhaseStrategy, RunContext, Step
+from pliant.control.phases.context import SAFE_TIME, ControlStep, PhaseStrategy, RunContext
 from pliant.tactile import measured_forces
 
 OPENING = 1.0  # of the planned path per second, when the hand opens [1/s]
@@ -14,34 +14,34 @@ SLOWEST = 0.04  # it opens no slower than this [rad/s, m/s]
 EASED = 0.8  # of the permitted force
 
 
-class Stand(PhaseStrategy):
+class StandPhase(PhaseStrategy):
     """The last command stands."""
 
     finished = True
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ControlStep) -> None:
         return None
 
 
-class Open(PhaseStrategy):
+class OpenPhase(PhaseStrategy):
     """The arm stands, the hand opens as at the pre-grasp and stays open."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ControlStep) -> None:
         self.finished = open_hand(self.run, step)
 
 
-class Release(PhaseStrategy):
+class ReleasePhase(PhaseStrategy):
     """The object is let go at the end of the operation."""
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.time_limit = self.planned_limit(None, SAFE_TIME)
 
-    def step(self, step: Step) -> RunPhase | None:
+    def step(self, step: ControlStep) -> RunPhase | None:
         return RunPhase.DONE if open_hand(self.run, step) else None
 
 
-def open_hand(run: RunContext, step: Step) -> bool:
+def open_hand(run: RunContext, step: ControlStep) -> bool:
     """Command the next piece of the path to the open hand; whether it is open, or has had its time."""
     timeline, hand = run.timeline, run.loop.hand
     goal = run.command.copy()
@@ -52,13 +52,13 @@ def open_hand(run: RunContext, step: Step) -> bool:
     return bool(np.abs(goal - run.command).max() < 1e-6) or step.elapsed > SAFE_TIME
 
 
-class Ease(PhaseStrategy):
+class EasePhase(PhaseStrategy):
     """The arm stands, the fingers give way where a force is above ``EASED`` of what is permitted."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ControlStep) -> None:
         self.finished = self._ease(step) or step.elapsed > SAFE_TIME
 
-    def _ease(self, step: Step) -> bool:
+    def _ease(self, step: ControlStep) -> bool:
         """Give way; whether no force is too large."""
         run, loop, joints = self.run, self.run.loop, step.sample.joints
         over = measured_forces(step.estimate.measured) > EASED * run.timeline.max_force
