@@ -27,6 +27,7 @@ from pliant.planner.timeline import PlannedForces as PlannedForces
 from pliant.planner.timeline import Timeline as Timeline
 from pliant.planner.timeline import contact_names as contact_names
 from pliant.planner.timeline import force_share as force_share
+from pliant.planner.timeline import link_of as link_of
 from pliant.planner.verify.tolerances import Tolerances as Tolerances
 from pliant.planner.verify.verify import Verdict as Verdict
 from pliant.planner.verify.verify import verify_plan as verify_plan

@@ -8,8 +8,9 @@ its square root (Hertz).
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,13 @@ def contact_names(links: Sequence[str]) -> tuple[str, ...]:
         seen[link] = seen.get(link, 0) + 1
         names.append(link if list(links).count(link) == 1 else f"{link}_{seen[link]}")
     return tuple(names)
+
+
+def link_of(name: str, links: Iterable[str]) -> str:
+    """The link of a contact by its name, as `contact_names` makes it; older run logs have ``link:2``."""
+    if name in links:
+        return name
+    return re.sub(r"[_:]\d+$", "", name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
 from pliant.errors import DocumentError, Problem
-from pliant.planner import Plan
+from pliant.planner import Plan, link_of
 
 if TYPE_CHECKING:
     from pliant.control import RunLog
@@ -100,7 +100,7 @@ def measured_run(path: str | Path, plan: Plan) -> RunMeasurements:
     order = np.flatnonzero(np.isfinite(clock))
     forces: dict[str, Floats] = {}
     for k, name in enumerate(log.contacts):
-        link = name.split(":")[0]  # a second region of a link is called link:2
+        link = link_of(name, fingers)
         finger = fingers.get(link, link)
         values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
         forces[finger] = forces.get(finger, np.zeros(len(order))) + values
