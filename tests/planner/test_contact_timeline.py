@@ -131,7 +131,7 @@ def test_contacts_are_found_again_by_link_and_nearest_point_in_any_order(grasp: 
     moved = [replace(c, p_link=c.p_link + 0.05 * aside) for c in early.contacts]
     late = with_contacts(second, *moved[::-1])
     timeline = ContactTimeline(replace(grasp, states=(early, late, third)), robot)
-    assert timeline.names == (f"{a.link}_1", f"{a.link}_2", b.link)
+    assert timeline.names == (f"{a.link}:1", f"{a.link}:2", b.link)
     moment = timeline.forces_at(second.time)
     np.testing.assert_allclose(moment.forces, [c.force for c in moved], rtol=1e-12)
     np.testing.assert_allclose(moment.points, [c.p_link for c in moved], atol=1e-15)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,20 +23,18 @@ from pliant.robot import Robot
 
 
 def contact_names(links: Sequence[str]) -> tuple[str, ...]:
-    """One name per contact: its link, numbered from 1 where a link has several (``thumb_2_1``, ``thumb_2_2``)."""
+    """One name per contact: its link, numbered from 1 where a link has several (``thumb_2:1``, ``thumb_2:2``)."""
     seen: dict[str, int] = {}
     names = []
     for link in links:
         seen[link] = seen.get(link, 0) + 1
-        names.append(link if list(links).count(link) == 1 else f"{link}_{seen[link]}")
+        names.append(link if list(links).count(link) == 1 else f"{link}:{seen[link]}")
     return tuple(names)
 
 
-def link_of(name: str, links: Iterable[str]) -> str:
-    """The link of a contact by its name, as `contact_names` makes it; older run logs have ``link:2``."""
-    if name in links:
-        return name
-    return re.sub(r"[_:]\d+$", "", name)
+def link_of(name: str) -> str:
+    """The link of a contact by its name, as `contact_names` makes it."""
+    return re.sub(r":\d+$", "", name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pliant.control import RunLog
 from pliant.files.export.ros_builder import MessageBuilder, Stamped, contact_frame, to_ns, topic_name
+from pliant.planner import link_of
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -55,7 +56,7 @@ class _RunMessages(MessageBuilder):
 
     def contacts(self) -> Iterator[Stamped]:
         for i, name in enumerate(self.log.contacts):
-            topic, link = f"/contacts/{topic_name(name)}", name.partition(":")[0]
+            topic, link = f"/contacts/{topic_name(name)}", link_of(name)
             frame = contact_frame(topic_name(name))
             for kind in KINDS:
                 for stamp, force in zip(self.stamps, self.log[f"force_{kind}"][:, i].tolist(), strict=True):

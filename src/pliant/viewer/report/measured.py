@@ -100,7 +100,7 @@ def measured_run(path: str | Path, plan: Plan) -> RunMeasurements:
     order = np.flatnonzero(np.isfinite(clock))
     forces: dict[str, Floats] = {}
     for k, name in enumerate(log.contacts):
-        link = link_of(name, fingers)
+        link = link_of(name)
         finger = fingers.get(link, link)
         values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
         forces[finger] = forces.get(finger, np.zeros(len(order))) + values
