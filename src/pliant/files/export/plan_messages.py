@@ -89,14 +89,14 @@ class _PlanMessages(MessageBuilder):
         """Contacts, forces and the deformed object of every held state."""
         for state in self.grasp.states:
             stamp = self.start + to_ns(state.time)
-            names = contact_names([contact.link for contact in state.contacts])
+            names = [topic_name(name) for name in contact_names([contact.link for contact in state.contacts])]
             frames = [
                 (OBJECT, contact_frame(name), contact.T_object_contact)
                 for name, contact in zip(names, state.contacts, strict=True)
             ]
             yield self.transforms("/tf", stamp, frames)
             for name, contact in zip(names, state.contacts, strict=True):
-                topic = f"/contacts/{topic_name(name)}"
+                topic = f"/contacts/{name}"
                 for what, force in (("wrench", contact.force), ("wanted", contact.wanted)):
                     yield self.wrench(f"{topic}/{what}", stamp, contact_frame(name), force)
             yield self.markers(self.held_markers(state, stamp), stamp)
