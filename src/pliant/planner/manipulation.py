@@ -222,7 +222,7 @@ class _Carried:
         if self._too_far(error):
             return Failure(Reason.LEAVES_PATH, error.distance, detail=f"the object settles {error} beside its path")
         if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
-            return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=f"{hit[0]} and {hit[1]}")
+            return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=str(hit))
         return overloaded(context, held) or Step(T_palm, held.q, held)
 
     def _too_far(self, error: _PoseError) -> bool:
