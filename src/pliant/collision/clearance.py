@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import coal
 import numpy as np
@@ -28,6 +28,16 @@ class Obstacle:
     T_world_obstacle: pin.SE3
 
 
+class BodyPair(NamedTuple):
+    """A link, and the obstacle or second link that it is near."""
+
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.second}"
+
+
 @dataclass(frozen=True)
 class PathClearance:
     """The tightest place of a joint path.
@@ -35,12 +45,12 @@ class PathClearance:
     Attributes:
         distance: smallest distance [m]; negative where they overlap, infinite if nothing is near.
         index: at which point of the path.
-        pair: the link and the obstacle (or second link).
+        pair: what is near.
     """
 
     distance: float
     index: int
-    pair: tuple[str, str]
+    pair: BodyPair
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +63,15 @@ class _Body:
     geometry: Any
     centre: Floats
     radius: float
+
+
+class _Nearest(NamedTuple):
+    """Distance of two bodies, their nearest points and the unit normal from the second to the first, in the world."""
+
+    distance: float
+    p_first: Floats
+    p_second: Floats
+    normal: Floats
 
 
 class Clearance:
@@ -147,30 +166,30 @@ class Clearance:
     def nearest(self, q: Floats, *, within: float = np.inf) -> PathClearance:
         """The smallest distance at one joint vector, if it is below ``within``."""
         self.robot.update(q)
-        best = PathClearance(np.inf, 0, ("", ""))
+        best = PathClearance(np.inf, 0, BodyPair("", ""))
         for first, second in self._near(within):
-            d = self._distance(first, second)[0]
+            d = self._distance(first, second).distance
             if d < best.distance and d < within:
-                best = PathClearance(float(d), 0, (first.name, second.name))
+                best = PathClearance(d, 0, BodyPair(first.name, second.name))
         return best
 
-    def collision(self, q: Floats, *, margin: float = 0.0) -> tuple[str, str] | None:
+    def collision(self, q: Floats, *, margin: float = 0.0) -> BodyPair | None:
         """The first pair found nearer than ``margin``, or None."""
         self.robot.update(q)
         for first, second in self._near(margin):
-            if self._distance(first, second)[0] <= margin:
-                return first.name, second.name
+            if self._distance(first, second).distance <= margin:
+                return BodyPair(first.name, second.name)
         return None
 
-    def collisions(self, q: Floats, *, margin: float = 0.0) -> list[tuple[str, str]]:
+    def collisions(self, q: Floats, *, margin: float = 0.0) -> list[BodyPair]:
         """Every pair nearer than ``margin``."""
         self.robot.update(q)
-        near = [pair for pair in self._near(margin) if self._distance(*pair)[0] <= margin]
-        return [(first.name, second.name) for first, second in near]
+        near = [pair for pair in self._near(margin) if self._distance(*pair).distance <= margin]
+        return [BodyPair(first.name, second.name) for first, second in near]
 
     def along(self, path: ArrayLike) -> PathClearance:
         """The tightest place of a joint path, point by point."""
-        best = PathClearance(np.inf, 0, ("", ""))
+        best = PathClearance(np.inf, 0, BodyPair("", ""))
         for i, q in enumerate(np.atleast_2d(np.asarray(path, dtype=np.float64))):
             here = self.nearest(q, within=best.distance)
             if here.distance < best.distance:
@@ -186,8 +205,7 @@ class Clearance:
         for i in np.flatnonzero(self._spheres.gaps(self._links) <= within):
             yield self._pairs[i]
 
-    def _distance(self, first: _Body, second: _Body) -> tuple[float, Floats, Floats, Floats]:
-        """Distance, nearest points, unit normal from the second to the first."""
+    def _distance(self, first: _Body, second: _Body) -> _Nearest:
         self._result.clear()
         coal.distance(
             first.geometry, self._pose(first), second.geometry, self._pose(second), self._request, self._result
@@ -196,7 +214,7 @@ class Clearance:
         p, s = self._result.getNearestPoint1().copy(), self._result.getNearestPoint2().copy()
         # Where two bodies touch or overlap, their nearest points give no direction; Coal's normal does.
         n = (p - s) / d if d > 1e-9 else -np.asarray(self._result.normal)
-        return float(d), p, s, n
+        return _Nearest(float(d), p, s, n)
 
     def _pose(self, body: _Body) -> Any:
         T = body.T if body.frame < 0 else self.robot.data.oMf[body.frame] * body.T

@@ -30,6 +30,13 @@ class FirstTouch(NamedTuple):
     nearest: int
 
 
+class _Sample(NamedTuple):
+    """A parameter of the motion and the gap there [m]."""
+
+    at: float
+    gap: float
+
+
 def clearance(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3) -> float:
     """Distance between the smooth surfaces of pad and object [m]; negative: how deep they overlap.
 
@@ -95,17 +102,17 @@ def advance_to_touch(
     Returns:
         None if there is no touch up to ``stop``; ``start`` itself if there is an overlap already.
     """
-    at, before = start, (start, 0.0)
+    at, before = start, _Sample(start, 0.0)
     gap, nearest = gap_at(at)
     if gap <= tolerance:
         return FirstTouch(at, nearest)
     for _ in range(400):
         step = 0.98 * gap / speed
-        rate = (before[1] - gap) / (at - before[0]) if at > before[0] else 0.0
+        rate = (before.gap - gap) / (at - before.at) if at > before.at else 0.0
         if gap < NEAR and rate > 0.0:
             # aim a little beyond the zero, to have it between two values; never far beyond what is surely free
             step = max(step, min(1.05 * gap / rate, 4.0 * step))
-        before = (at, gap)
+        before = _Sample(at, gap)
         at = at + step
         if at >= stop:
             at = stop
@@ -113,24 +120,22 @@ def advance_to_touch(
         if abs(gap) <= tolerance:
             return FirstTouch(at, nearest)
         if gap < 0.0:
-            return _between(gap_at, before, (at, gap), speed, tolerance)
+            return _between(gap_at, before, _Sample(at, gap), speed, tolerance)
         if at == stop:
             return None
     return FirstTouch(at, nearest)
 
 
-def _between(
-    gap_at: Callable[[float], Gap], low: tuple[float, float], high: tuple[float, float], speed: float, tolerance: float
-) -> FirstTouch:
+def _between(gap_at: Callable[[float], Gap], low: _Sample, high: _Sample, speed: float, tolerance: float) -> FirstTouch:
     """The zero between a clear and an overlapping pose (Illinois)."""
-    middle, nearest = high[0], -1
+    middle, nearest = high.at, -1
     for _ in range(60):
-        middle = low[0] + low[1] / (low[1] - high[1]) * (high[0] - low[0])
+        middle = low.at + low.gap / (low.gap - high.gap) * (high.at - low.at)
         gap, nearest = gap_at(middle)
-        if abs(gap) <= tolerance or (high[0] - low[0]) * speed <= tolerance:
+        if abs(gap) <= tolerance or (high.at - low.at) * speed <= tolerance:
             break
         if gap > 0.0:
-            low, high = (middle, gap), (high[0], 0.5 * high[1])
+            low, high = _Sample(middle, gap), _Sample(high.at, 0.5 * high.gap)
         else:
-            low, high = (low[0], 0.5 * low[1]), (middle, gap)
+            low, high = _Sample(low.at, 0.5 * low.gap), _Sample(middle, gap)
     return FirstTouch(middle, nearest)

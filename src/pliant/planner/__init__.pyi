@@ -1,5 +1,4 @@
 from pliant.planner.context import prepare_object as prepare_object
-from pliant.planner.hypotheses import ApproachDirection as ApproachDirection
 from pliant.planner.hypotheses import Hypothesis as Hypothesis
 from pliant.planner.hypotheses import approaches as approaches
 from pliant.planner.hypotheses import make_hypotheses as make_hypotheses
@@ -29,5 +28,4 @@ from pliant.planner.timeline import contact_names as contact_names
 from pliant.planner.timeline import force_share as force_share
 from pliant.planner.timeline import link_of as link_of
 from pliant.planner.verify.tolerances import Tolerances as Tolerances
-from pliant.planner.verify.verify import Verdict as Verdict
 from pliant.planner.verify.verify import verify_plan as verify_plan

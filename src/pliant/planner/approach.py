@@ -51,7 +51,7 @@ def approach_path(context: PlanningContext, q_pregrasp: Floats, T_world_palm: pi
         return world.collision(q) is not None
 
     if (hit := world.collision(q_pregrasp)) is not None:
-        return Failure(Reason.OPEN_HAND_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}", found_in=Stage.APPROACH)
+        return Failure(Reason.OPEN_HAND_HITS, 0.0, detail=str(hit), found_in=Stage.APPROACH)
     candidates = []
     straight = np.array([start, q_pregrasp])
     if _free(straight, blocked):
@@ -106,7 +106,7 @@ def lift_path(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, height
         if not found.found or np.abs(found.q - path[-1]).max() > 0.5:
             return Failure(Reason.LIFT_OUT_OF_REACH, height * (1.0 - (k - 1) / count), detail="missing height")
         if (hit := context.surroundings.collision(found.q)) is not None:
-            return Failure(Reason.LIFT_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
+            return Failure(Reason.LIFT_HITS, 0.0, detail=str(hit))
         path.append(found.q)
     return np.array(path)
 

@@ -44,8 +44,8 @@ def _place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) 
         hit = context.surroundings.collision(q, margin=KEEP_OUT) or context.arm_beside_object.collision(q)
         if hit is None:
             return q
-        failure = Failure(Reason.OPEN_HAND_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
-        if hit[0] in {link.name for link in hand.links}:
+        failure = Failure(Reason.OPEN_HAND_HITS, 0.0, detail=str(hit))
+        if hit.first in {link.name for link in hand.links}:
             break  # another elbow does not move the hand
         seed = hand.with_arm(q_open, context.robot.random_q(rng))
     return failure
@@ -71,7 +71,7 @@ def close_around(context: PlanningContext, hypothesis: Hypothesis, q_arm: Floats
             return Failure(Reason.NO_PAD, 0.0, detail=link.name)
     hit = context.surroundings.collision(context.hand.with_arm(closing.q, q_arm), margin=0.0)
     if hit is not None:
-        return Failure(Reason.CLOSING_HITS, 0.0, detail=f"{hit[0]} and {hit[1]}")
+        return Failure(Reason.CLOSING_HITS, 0.0, detail=str(hit))
     return closing
 
 
@@ -85,7 +85,7 @@ def open_hand_gap(
     poses = hand.poses(q, T_object_palm)
     everything = tuple(range(len(hand.links)))
     bounds = hand.bounds(prepared, poses, everything)
-    inside = hand.deepest_point(prepared, poses, everything)
+    inside = hand.sample_distances(prepared, bounds)
     worst = int(np.argmin(inside))
     if inside[worst] < -1e-3:
         return float(inside[worst]), hand.links[worst].name

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
-from pliant.contact import MeshSurface, PadSurface, PreparedObject, field_value
+from pliant.contact import DistanceField, MeshSurface, PadSurface, PreparedObject, field_value
 from pliant.errors import OptionError
 from pliant.objects import Mesh
 from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, TactileArray, Urdf, cell_layout, link_mesh, pad_mesh
@@ -259,21 +259,21 @@ class ClosingHand:
 
         Quick: points on the links in the object's distance field. A value below minus twice the cover is an overlap.
         """
-        surface = prepared.surface
-        assert isinstance(surface, MeshSurface)
-        field = surface.field
+        field = _field(prepared)
         rotations = np.array([Ts_object_link[i].rotation for i in which])
         offsets = np.array([Ts_object_link[i].translation for i in which])
         chosen = np.array(which, dtype=np.int64)
         least = _least(self._points, self._ends, chosen, rotations, offsets, field.values, field.corner, field.step)
         return np.asarray(least - self._cover[chosen] - 0.25 * field.step)
 
-    def deepest_point(self, prepared: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
-        """Smallest signed distance of the sample points of some links: negative means they overlap for certain [m]."""
-        assert isinstance(prepared.surface, MeshSurface)
-        chosen = np.array(which, dtype=np.int64)
-        bounds = self.bounds(prepared, Ts_object_link, which)
-        return np.asarray(bounds + self._cover[chosen] + 0.25 * prepared.surface.field.step)
+    def sample_distances(self, prepared: PreparedObject, bounds: Floats) -> Floats:
+        """Smallest signed distance of every link's sample points from its bound: negative is a sure overlap [m]."""
+        return np.asarray(bounds + self._cover + 0.25 * _field(prepared).step)
+
+
+def _field(prepared: PreparedObject) -> DistanceField:
+    assert isinstance(prepared.surface, MeshSurface)
+    return prepared.surface.field
 
 
 @njit(cache=True)

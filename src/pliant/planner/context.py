@@ -98,7 +98,7 @@ class PlanningContext:
         )
         in_the_way = self.surroundings.collision(task.q_start)
         if in_the_way is not None:
-            what = f"at the start {in_the_way[0]} and {in_the_way[1]} collide"
+            what = f"at the start {in_the_way} collide"
             raise OptionError(task.name, Problem("robot.start_deg", what, "start elsewhere, or move the scene"))
 
     def clearance_with_object(self, T_world_object: pin.SE3) -> Clearance:

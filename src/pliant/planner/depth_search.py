@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pliant.arrays import Floats
@@ -12,6 +14,13 @@ CORRECTION = 2e-4
 """Depths closer than this to too little need no more correction [m]."""
 LEAST = 1e-9
 """Depths below this count as none [m]."""
+
+
+class _Simulated(NamedTuple):
+    """Depths [m] and forces [N] of the finger groups in a contact simulation."""
+
+    depths: Floats
+    forces: Floats
 
 
 class DepthSearch:
@@ -26,7 +35,7 @@ class DepthSearch:
         self.depths, self.deepest = np.minimum(depths, deepest), deepest
         self.failure = Failure(Reason.NEVER_HELD, np.inf)
         self._gain = np.full(len(depths), 2.0 / 3.0)
-        self._before: tuple[Floats, Floats] | None = None
+        self._before: _Simulated | None = None
         self._holds: Floats | None = None
         self._floor: Floats | None = None
         self._ceiling: Floats | None = None
@@ -64,12 +73,12 @@ class DepthSearch:
             self.failure = short
         if self._before is not None:
             # log-log slope of force over depth, once there are two simulations to take it from
-            moved = np.log(np.maximum(here, LEAST) / np.maximum(self._before[0], LEAST))
-            useful = (np.abs(moved) > 0.01) & (self._before[1] > 0) & (forces > 0)
+            moved = np.log(np.maximum(here, LEAST) / np.maximum(self._before.depths, LEAST))
+            useful = (np.abs(moved) > 0.01) & (self._before.forces > 0) & (forces > 0)
             slope = np.ones_like(self._gain)
-            slope[useful] = np.log(forces[useful] / self._before[1][useful]) / moved[useful]
+            slope[useful] = np.log(forces[useful] / self._before.forces[useful]) / moved[useful]
             self._gain = np.where(useful, 1.0 / np.clip(slope, 0.8, 2.5), self._gain)
-        self._before = (here, forces)
+        self._before = _Simulated(here, forces)
         step = np.clip(scale, 0.3, 3.0) ** self._gain
         if np.abs(step - 1.0).max() < 0.004:
             if short is None:

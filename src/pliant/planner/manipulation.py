@@ -157,16 +157,13 @@ class _Carried:
 
     def __init__(self, context: PlanningContext, grasp: HeldGrasp, start: Step) -> None:
         self.context, self.start = context, start
-        held = start.held
+        held, robot = start.held, context.robot
+        T_world_object, regions = held.state.T_world_object, held.state.regions
         self.links = held.links
         # the pads took hold of the object where it stood; under its weight it has settled a little beside that place
         rise = start.T_world_palm.translation - grasp.T_world_palm.translation
-        hold_at = pin.SE3(np.eye(3), rise) * context.task.T_world_object
-        self.unsettled = held.state.T_world_object.actInv(hold_at)
-        robot = context.robot
-        T_world_object = held.state.T_world_object
+        self.unsettled = T_world_object.actInv(pin.SE3(np.eye(3), rise) * context.task.T_world_object)
         poses = robot.poses([link.name for link in self.links], start.q)
-        regions = held.state.regions
         self.p_links = [T.actInv(region.centre) for T, region in zip(poses, regions, strict=True)]
         self.p_object = np.array([T_world_object.actInv(region.centre) for region in regions])
         self.n_object = np.array([T_world_object.rotation.T @ region.normal for region in regions])
@@ -177,9 +174,6 @@ class _Carried:
             moving |= robot.joints_moving(link.name)
         moving[context.assembly.arm_joints] = False
         self.joints = np.flatnonzero(moving)
-        groups = context.hand.groups(context.hand.preshape(grasp.hypothesis.preshape), grasp.hypothesis.fingers)
-        # fingers that share a joint keep one depth
-        self.group = np.array([next(i for i, g in enumerate(groups) if f in g.fingers) for f in self.fingers])
         self.base = np.full(len(self.fingers), max(float(held.depths.max()), 1e-5))
 
     def reachable(self, path: list[pin.SE3]) -> Failure | None:
@@ -222,7 +216,7 @@ class _Carried:
         if self._too_far(error):
             return Failure(Reason.LEAVES_PATH, error.distance, detail=f"the object settles {error} beside its path")
         if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
-            return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=f"{hit[0]} and {hit[1]}")
+            return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=str(hit))
         return overloaded(context, held) or Step(T_palm, held.q, held)
 
     def _too_far(self, error: _PoseError) -> bool:
@@ -267,9 +261,7 @@ class _Carried:
         q = q.copy()
         for _ in range(25):
             points, jacobian = self._points(q)
-            error = (targets - points).ravel()
-            J = jacobian[:, joints]
-            step = damped_least_squares(J, error, DAMPING)
+            step = damped_least_squares(jacobian[:, joints], (targets - points).ravel(), DAMPING)
             step *= min(1.0, 0.15 / max(float(np.abs(step).max()), 1e-12))
             new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
             moved = float(np.abs(new - q[joints]).max())

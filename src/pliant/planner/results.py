@@ -165,17 +165,20 @@ class Trajectory:
 
     def at(self, time: float) -> Floats:
         """Joints at a time; held at both ends."""
-        i = int(np.clip(np.searchsorted(self.times, time) - 1, 0, len(self.times) - 2))
-        share = np.clip((time - self.times[i]) / (self.times[i + 1] - self.times[i]), 0.0, 1.0)
+        i, share = self._segment(time)
         return np.asarray(self.q[i] + share * (self.q[i + 1] - self.q[i]))
 
     def object_at(self, time: float) -> pin.SE3:
         """T_world_object at a time, held at both ends: position linear, orientation along the shortest rotation."""
-        i = int(np.clip(np.searchsorted(self.times, time) - 1, 0, len(self.times) - 2))
-        share = float(np.clip((time - self.times[i]) / (self.times[i + 1] - self.times[i]), 0.0, 1.0))
+        i, share = self._segment(time)
         a, b = self.object_poses[i], self.object_poses[i + 1]
         start, end = (pin.Quaternion(*(pose[3:] / np.linalg.norm(pose[3:]))) for pose in (a, b))
         return pin.SE3(start.slerp(share, end).matrix(), a[:3] + share * (b[:3] - a[:3]))
+
+    def _segment(self, time: float) -> tuple[int, float]:
+        """The segment that a time lies in, and how far along it: 0 to 1."""
+        i = int(np.clip(np.searchsorted(self.times, time) - 1, 0, len(self.times) - 2))
+        return i, float(np.clip((time - self.times[i]) / (self.times[i + 1] - self.times[i]), 0.0, 1.0))
 
     def span(self, phase: Phase) -> tuple[float, float] | None:
         """First and last time of a phase; None if the operation has none."""
