@@ -10,8 +10,8 @@ import pytest
 from pliant.grasp import (
     Contact,
     ContactSet,
+    DisturbanceResponse,
     ForceSolver,
-    Reaction,
     contact_stiffness,
     forces_for,
     grasp_matrix,
@@ -298,7 +298,7 @@ def test_elastic_reaction_stays_within_every_cone_and_active_never_needs_more(ra
         load, more = WEIGHT * 0.2, rng.normal(size=(4, 6)) * [0.3, 0.3, 0.3, 0.003, 0.003, 0.003]
         calm = solve_forces(contacts, load)
         elastic = solve_forces(contacts, load, disturbances=more)
-        active = solve_forces(contacts, load, disturbances=more, reaction=Reaction.ACTIVE)
+        active = solve_forces(contacts, load, disturbances=more, reaction=DisturbanceResponse.ACTIVE)
         if not elastic.feasible:
             continue
         found += 1
@@ -319,7 +319,7 @@ def test_disturbance_that_cannot_be_held_makes_the_answer_no() -> None:
     """Along the axis the ring can answer with any friction force but not beyond its limit."""
     contacts = _ring(3, 0.5, max_force=10.0)
     beyond = [[0, 0, -6.0, 0, 0, 0]]
-    for reaction in Reaction:
+    for reaction in DisturbanceResponse:
         answer = solve_forces(contacts, WEIGHT, disturbances=beyond, reaction=reaction)
         assert not answer.feasible
         assert answer.certificate.check()

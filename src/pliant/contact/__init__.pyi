@@ -1,8 +1,7 @@
-from pliant.contact.compiled import compiled_here as compiled_here
+from pliant.contact.deepest import compiled_here as compiled_here
 from pliant.contact.deformation import deformed_vertices as deformed_vertices
 from pliant.contact.deformation import displacement as displacement
 from pliant.contact.deformation import volume_change as volume_change
-from pliant.contact.detection import Overlap as Overlap
 from pliant.contact.detection import find_overlaps as find_overlaps
 from pliant.contact.distance import DistanceField as DistanceField
 from pliant.contact.distance import field_value as field_value

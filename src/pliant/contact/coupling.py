@@ -10,15 +10,18 @@ that the coarseness of the elements cancels instead of ending up in the answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
+from pliant.contact.gap import ContactGrid, cells_under, face_in_frame
 from pliant.contact.pressure import compiled_love_table
+from pliant.contact.region import SurfaceLoad
 from pliant.contact.wall import ShallowWall, shallow_wall
-from pliant.elastic import Compliance
+from pliant.elastic import Compliance, ElementSurface
 
 _GRID = 20
 _FINER = 3
@@ -62,6 +65,14 @@ class Resolved:
     rough: Floats
 
 
+class HatRaster(NamedTuple):
+    """Which finite-element triangle lies over each cell of a grid."""
+
+    owner: Ints  # triangle, -1: none
+    bary: Floats  # cells x 2: its last two barycentric coordinates there
+    stretch: Floats  # its area per area of the tangent plane
+
+
 def footprint(
     body: Compliance, origin: Floats, axes: Floats, radii: Floats, shallow: ShallowWall | None = None
 ) -> Footprint | None:
@@ -76,92 +87,89 @@ def footprint(
     Returns:
         None if no part of the surface lies under the ellipse.
     """
-    centres, reach = body.patch_reach
     weights = np.zeros(len(body.points))
-    _spread(origin, axes, radii, body.patches, body.faces, centres, reach, weights)
+    _spread(body.elements, origin, axes, radii, weights)
     total = weights.sum()
     if not total > 0.0:
         return None
     corners = np.flatnonzero(weights)
     shares = weights[corners] / total
     traction = shares.astype(np.float32) @ body.inverse_mass[corners]
-    half = radii + _TAIL * body.edge
-    owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
-    if not (owner >= 0).any():
+    grid = _wide_grid(body, origin, axes, radii)
+    raster = hat_raster(body.elements, grid)
+    if not (raster.owner >= 0).any():
         return None  # seen along its normal, nothing of the surface lies there
     if body.wall is not None:
         # a shell has no half-space in it; what its corners see of the wall's own dent is taken out instead
-        shallow = shallow or shallow_wall(body, corners, shares, axes, float(half.max()))
-        forces = _grid_forces(body, owner, bary, stretch, traction)
-        dent = shallow.energy(forces.reshape(_GRID, _GRID), *(2.0 * half / _GRID))
+        shallow = shallow or shallow_wall(body, corners, shares, axes, float(grid.half.max()))
+        forces = _grid_forces(body, raster, traction)
+        dent = shallow.energy(forces.reshape(_GRID, _GRID), *(2.0 * grid.half / _GRID))
         return Footprint(corners, shares, 0.0, body.wall.thickness, shallow, dent)
-    energy = _halfspace_energy(half, _GRID, body.faces, owner, bary, stretch, traction)
-    # infinite thickness (a ray that found no way out) says nothing about the wall
+    energy = _halfspace_energy(grid.half, grid.side, body.faces, raster, traction)
+    # infinite thickness (a ray that found no exit) says nothing about the wall
     wall = body.thickness[corners]
     known = np.isfinite(wall)
     share = float(shares[known].sum())
     return Footprint(corners, shares, energy, float(wall[known] @ shares[known]) / share if share > 0.0 else np.inf)
 
 
-def _grid_forces(body: Compliance, owner: Ints, bary: Floats, stretch: Floats, traction: NDArray[np.float32]) -> Floats:
+def _wide_grid(body: Compliance, origin: Floats, axes: Floats, radii: Floats) -> ContactGrid:
+    """A grid that holds a footprint and most of what its projected traction spreads beyond it."""
+    return ContactGrid(origin, axes, radii + _TAIL * body.edge, _GRID)
+
+
+def _grid_forces(body: Compliance, raster: HatRaster, traction: NDArray[np.float32]) -> Floats:
     """Forces of the grid's cells under the traction given at the corners, total 1."""
-    shares = np.column_stack([1.0 - bary.sum(axis=1), bary])
-    value = np.einsum("ck,ck->c", shares, traction[body.faces[owner]])
-    force = np.where(owner >= 0, value * stretch, 0.0)
+    shares = np.column_stack([1.0 - raster.bary.sum(axis=1), raster.bary])
+    value = np.einsum("ck,ck->c", shares, traction[body.faces[raster.owner]])
+    force = np.where(raster.owner >= 0, value * raster.stretch, 0.0)
     return np.asarray(force / force.sum())
 
 
 def fine_dent(
-    body: Compliance,
-    origin: Floats,
-    axes: Floats,
-    load: tuple[Ints, Floats, Floats],
-    cells: tuple[Floats, Floats],
-    points: Floats,
+    body: Compliance, origin: Floats, axes: Floats, load: SurfaceLoad, cells: Floats, forces: Floats, points: Floats
 ) -> tuple[Ints, Floats]:
     """The part of a vessel's dent that is finer than its corners.
 
     Args:
         origin, axes: of the contact, in the object's frame.
-        load: corners, shares and half axes of the force as the corners see it.
-        cells: places (k x 3) and forces [N] of the contact's cells.
+        load: the force as the corners see it.
+        cells, forces: places (k x 3) and forces [N] of the contact's cells.
         points: n x 3 where it is wanted.
 
     Returns:
         numbers: of the points that it moves.
         inward: how far, along the inward normal, times E [N/m].
     """
-    corners, shares, radii = load
-    half = radii + _TAIL * body.edge
-    centres, reach = body.patch_reach
-    owner, bary, stretch = hat_raster(origin, axes, half, _GRID, body.points, body.faces, centres, reach)
+    along = load.forces @ axes[2]
+    corners, shares = load.corners, along / along.sum()
+    grid = _wide_grid(body, origin, axes, load.radii)
+    half = grid.half
     traction = shares.astype(np.float32) @ body.inverse_mass[corners]
-    seen = _grid_forces(body, owner, bary, stretch, traction) * cells[1].sum()
+    seen = _grid_forces(body, hat_raster(body.elements, grid), traction) * forces.sum()
     steps = (np.arange(_GRID) + 0.5) * 2.0 / _GRID - 1.0
     x, y = np.meshgrid(steps * half[0], steps * half[1], indexing="ij")
     local = (points - origin) @ axes.T
     near = np.flatnonzero((np.abs(local[:, :2]) < half).all(axis=1) & (np.abs(local[:, 2]) < half.max()))
-    at = np.concatenate([((cells[0] - origin) @ axes.T)[:, :2], np.column_stack([x.ravel(), y.ravel()])])
+    at = np.concatenate([((cells - origin) @ axes.T)[:, :2], np.column_stack([x.ravel(), y.ravel()])])
     shallow = shallow_wall(body, corners, shares, axes, float(half.max()))
-    return near, shallow.deflection(at, np.concatenate([cells[1], -seen]), local[near, :2])
+    return near, shallow.deflection(at, np.concatenate([forces, -seen]), local[near, :2])
 
 
-def resolve(
-    body: Compliance, origin: Floats, axes: Floats, half: Floats, count: int, cells: Ints, spread: Footprint
-) -> Resolved:
+def resolve(body: Compliance, grid: ContactGrid, cells: Ints, spread: Footprint) -> Resolved:
     """Give every cell of a contact's grid its own place on the body.
 
     The response to what the elements can show of the cell forces is theirs, W C W^T; the rest is rougher than an
     element and meets the half-space's kernel, projected. The sum is positive definite by construction.
 
     Args:
-        half, count, cells: the contact's grid.
+        grid: of the contact.
+        cells: those of its cells that may carry pressure.
         spread: what a cell falls back to where the finite-element surface does not lie under it.
     """
-    centres, reach = body.patch_reach
     # a cell's force is spread over the cell: sample it at _FINER^2 places
-    fine = _FINER * count
-    owner, bary, _ = hat_raster(origin, axes, half, fine, body.points, body.faces, centres, reach)
+    count, fine = grid.side, _FINER * grid.side
+    owner, bary, _ = hat_raster(body.elements, grid._replace(side=fine))
     inner = np.arange(_FINER)
     i, j = cells // count, cells % count
     places = ((_FINER * i)[:, None, None] + inner[:, None]) * fine + (_FINER * j)[:, None, None] + inner
@@ -199,17 +207,9 @@ def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Float
 
 
 @njit(cache=True)
-def _spread(
-    origin: Floats,
-    axes: Floats,
-    radii: Floats,
-    patches: Floats,
-    faces: Ints,
-    centres: Floats,
-    reach: Floats,
-    weights: Floats,
-) -> None:
+def _spread(elements: ElementSurface, origin: Floats, axes: Floats, radii: Floats, weights: Floats) -> None:
     """Shares of the corners: integrals of sqrt(1 - r^2 / rho^2) times their hat functions over the curved patches."""
+    _, faces, patches, centres, reach = elements
     divisions = 6
     largest = max(radii[0], radii[1])
     deep = 1.2 * largest
@@ -264,11 +264,10 @@ def _spread(
 
 
 @njit(cache=True)
-def hat_raster(
-    origin: Floats, axes: Floats, half: Floats, count: int, points: Floats, faces: Ints, centres: Floats, reach: Floats
-) -> tuple[Ints, Floats, Floats]:
-    """Which finite-element triangle lies over each cell, its two last barycentric coordinates, and area per plane
-    area."""
+def hat_raster(elements: ElementSurface, grid: ContactGrid) -> HatRaster:
+    """The triangle over each cell of a grid in the object's frame."""
+    points, faces, _, centres, reach = elements
+    origin, axes, half, count = grid
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
     radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
     deep = 1.2 * max(half[0], half[1])
@@ -284,11 +283,7 @@ def hat_raster(
         up = d0 * axes[2, 0] + d1 * axes[2, 1] + d2 * axes[2, 2]
         if distance - up * up > far * far or abs(up) > deep + reach[f]:
             continue
-        for c in range(3):
-            for k in range(3):
-                local[c, k] = 0.0
-                for m in range(3):
-                    local[c, k] += axes[k, m] * (points[faces[f, c], m] - origin[m])
+        face_in_frame(points, faces, f, origin, axes, local)
         ux, uy, uz = local[1, 0] - local[0, 0], local[1, 1] - local[0, 1], local[1, 2] - local[0, 2]
         vx, vy, vz = local[2, 0] - local[0, 0], local[2, 1] - local[0, 1], local[2, 2] - local[0, 2]
         det = ux * vy - uy * vx
@@ -296,12 +291,7 @@ def hat_raster(
         size = np.sqrt(nx * nx + ny * ny + det * det)
         if det <= 0.2 * size:
             continue
-        low_x, high_x = min(local[0, 0], local[1, 0], local[2, 0]), max(local[0, 0], local[1, 0], local[2, 0])
-        low_y, high_y = min(local[0, 1], local[1, 1], local[2, 1]), max(local[0, 1], local[1, 1], local[2, 1])
-        i0 = max(0, int(np.ceil((low_x + half[0]) / dx - 0.5)))
-        i1 = min(count - 1, int(np.floor((high_x + half[0]) / dx - 0.5)))
-        j0 = max(0, int(np.ceil((low_y + half[1]) / dy - 0.5)))
-        j1 = min(count - 1, int(np.floor((high_y + half[1]) / dy - 0.5)))
+        i0, i1, j0, j1 = cells_under(local, half, count, 0.0)
         for i in range(i0, i1 + 1):
             x = -half[0] + (i + 0.5) * dx - local[0, 0]
             for j in range(j0, j1 + 1):
@@ -318,21 +308,19 @@ def hat_raster(
                     bary[cell, 0] = b1
                     bary[cell, 1] = b2
                     stretch[cell] = size / det
-    return owner, bary, stretch
+    return HatRaster(owner, bary, stretch)
 
 
 @njit(cache=True)
-def _halfspace_energy(
-    half: Floats, count: int, faces: Ints, owner: Ints, bary: Floats, stretch: Floats, traction: NDArray[np.float32]
-) -> float:
+def _halfspace_energy(half: Floats, count: int, faces: Ints, raster: HatRaster, traction: NDArray[np.float32]) -> float:
     """f . L f on a grid in the tangent plane for the traction given at the corners (E* = 1, total force 1)."""
     force = np.zeros(count * count)
     for cell in range(count * count):
-        f = owner[cell]
+        f = raster.owner[cell]
         if f >= 0:
-            b1, b2 = bary[cell]
+            b1, b2 = raster.bary[cell]
             value = (1.0 - b1 - b2) * traction[faces[f, 0]] + b1 * traction[faces[f, 1]] + b2 * traction[faces[f, 2]]
-            force[cell] = value * stretch[cell]
+            force[cell] = value * raster.stretch[cell]
     total = force.sum()
     table = compiled_love_table(count, 2.0 * half[0] / count, 2.0 * half[1] / count)
     energy = 0.0

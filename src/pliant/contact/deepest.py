@@ -5,50 +5,104 @@ Compiled, since a planner asks thousands of times. Distances of surface points o
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from pliant.arrays import Bools, Floats
-from pliant.contact.distance import Probe, field_value
-from pliant.contact.gap import MESH, PLANE, SPHERE, Shape, components, faces_near, faces_nearer, penetrations
+from pliant.contact.distance import DistanceProbe, field_value
+from pliant.contact.gap import (
+    MESH,
+    PLANE,
+    SPHERE,
+    ContactGrid,
+    Penetrations,
+    SurfacePair,
+    connected_cells,
+    deepest_cell,
+    faces_near,
+    in_pad_frame,
+    penetrations,
+    target_share,
+)
 
 _SEARCH = 11
-"""Odd, so that one cell lies on the deepest place."""
+"""Cells along a side of the search's grid; odd, so that one cell lies on the deepest place."""
 _STEPS = 14
-_PLACE = 16
-"""Numbers of a place: origin 3, axes 9, half widths 2, depth, found."""
+
+
+class Overlap(NamedTuple):
+    """One connected region in which pad and object, undeformed, share space; in the object's frame."""
+
+    origin: Floats  # middle of the region [m]
+    axes: Floats  # rows: principal directions of the region and the outward normal
+    half: Floats  # half widths along them, as of the ellipse with the same second moments [m]
+    depth: float  # largest penetration along the normal [m]; negative: the gap to the nearest place
+
+
+class Candidates(NamedTuple):
+    """Surface points of either body near the other, in the object's frame."""
+
+    points: Floats  # n x 3 [m]
+    normals: Floats  # n x 3, the object's outward normals
+    distances: Floats  # n, signed, from the other body [m]
+
+
+class Overlaps(NamedTuple):
+    """Several overlaps, field by field."""
+
+    origins: Floats
+    axes: Floats
+    halves: Floats
+    depths: Floats
+
+
+def compiled_here() -> bool:
+    """Whether the inner loops have been compiled on this machine before: it takes a minute or two, once.
+
+    The compiler's cache then holds ``search`` as it is now, which calls most of the rest.
+    """
+    written = Path(__file__).stat().st_mtime
+    try:
+        return any(
+            file.stat().st_mtime > written for file in Path(search.stats.cache_path).glob("deepest.search-*.nbi")
+        )
+    except OSError:
+        return False
 
 
 @njit(cache=True)
-def candidates(
+def add_candidates(
     points: Floats,
     normals: Floats,
     rotation: Floats,
     translation: Floats,
-    probe: Probe,
+    probe: DistanceProbe,
     margin: float,
     back: bool,
-    out: Floats,
+    out: Candidates,
     start: int,
 ) -> int:
-    """Surface points of one body within ``margin`` of the other: position and object normal (object frame), distance.
+    """Write the surface points of one body within ``margin`` of the other.
 
     Args:
         rotation, translation: pose of the pad's frame in the object's.
         probe: the other body.
         back: the points are the pad's, and the probe is the object's.
-        out: rows of 7, written from row ``start`` on.
+        out: written from ``start`` on.
 
     Returns:
-        The row after the last one written.
+        The place after the last one written.
     """
-    kind, radius, values, corner, step, low, high = probe
-    turn, shift = _there(rotation, translation, back)
+    turn, shift = _to_other_frame(rotation, translation, back)
+    low, high = probe.low, probe.high
     p, n = np.empty(3), np.empty(3)
     for i in range(len(points)):
         for k in range(3):
             p[k] = shift[k] + turn[k, 0] * points[i, 0] + turn[k, 1] * points[i, 1] + turn[k, 2] * points[i, 2]
-        if kind == PLANE:
+        if probe.kind == PLANE:
             if not p[2] < margin:
                 continue
         elif not (
@@ -58,34 +112,34 @@ def candidates(
         ):
             continue
         s = p[2]
-        if kind == MESH:
-            s = field_value(p[0], p[1], p[2], values, corner, step)
-        elif kind == SPHERE:
-            s = np.sqrt(p[0] ** 2 + p[1] ** 2 + p[2] ** 2) - radius
+        if probe.kind == MESH:
+            s = field_value(p[0], p[1], p[2], probe.values, probe.corner, probe.step)
+        elif probe.kind == SPHERE:
+            s = np.sqrt(p[0] ** 2 + p[1] ** 2 + p[2] ** 2) - probe.radius
         if not s < margin:
             continue
         for k in range(3):
-            out[start, k] = p[k] if back else points[i, k]
-            out[start, 3 + k] = normals[i, k]
+            out.points[start, k] = p[k] if back else points[i, k]
+            out.normals[start, k] = normals[i, k]
             if back:
                 n[k] = turn[k, 0] * normals[i, 0] + turn[k, 1] * normals[i, 1] + turn[k, 2] * normals[i, 2]
-                out[start, 3 + k] = -n[k]
-        out[start, 6] = s
+                out.normals[start, k] = -n[k]
+        out.distances[start] = s
         start += 1
     return start
 
 
 @njit(cache=True)
-def least_distance(points: Floats, rotation: Floats, translation: Floats, probe: Probe, back: bool) -> float:
-    """Smallest signed distance of one body's surface points from the other body [m]; arguments as ``candidates``."""
-    kind, radius, values, corner, step, low, high = probe
-    turn, shift = _there(rotation, translation, back)
+def least_distance(points: Floats, rotation: Floats, translation: Floats, probe: DistanceProbe, back: bool) -> float:
+    """Smallest signed distance of one body's points from the other body [m]; arguments as ``add_candidates``."""
+    low, high = probe.low, probe.high
+    turn, shift = _to_other_frame(rotation, translation, back)
     least = np.inf
     for i in range(len(points)):
         x = shift[0] + turn[0, 0] * points[i, 0] + turn[0, 1] * points[i, 1] + turn[0, 2] * points[i, 2]
         y = shift[1] + turn[1, 0] * points[i, 0] + turn[1, 1] * points[i, 1] + turn[1, 2] * points[i, 2]
         z = shift[2] + turn[2, 0] * points[i, 0] + turn[2, 1] * points[i, 1] + turn[2, 2] * points[i, 2]
-        if kind == MESH:
+        if probe.kind == MESH:
             # a point is no nearer to the surface than to the box around it
             dx = max(low[0] - x, x - high[0], 0.0)
             dy = max(low[1] - y, y - high[1], 0.0)
@@ -93,17 +147,17 @@ def least_distance(points: Floats, rotation: Floats, translation: Floats, probe:
             box = dx * dx + dy * dy + dz * dz
             if least > 0.0 and box >= least * least:
                 continue
-            value = field_value(x, y, z, values, corner, step)
+            value = field_value(x, y, z, probe.values, probe.corner, probe.step)
             least = min(least, max(value, np.sqrt(box)) if box > 0.0 else value)
-        elif kind == SPHERE:
-            least = min(least, np.sqrt(x * x + y * y + z * z) - radius)
+        elif probe.kind == SPHERE:
+            least = min(least, np.sqrt(x * x + y * y + z * z) - probe.radius)
         else:
             least = min(least, z)
     return least
 
 
 @njit(cache=True)
-def _there(rotation: Floats, translation: Floats, back: bool) -> tuple[Floats, Floats]:
+def _to_other_frame(rotation: Floats, translation: Floats, back: bool) -> tuple[Floats, Floats]:
     """Rotation and translation that carry one body's points into the other's frame."""
     if back:
         return rotation.copy(), translation.copy()
@@ -117,89 +171,88 @@ def _there(rotation: Floats, translation: Floats, back: bool) -> tuple[Floats, F
 
 @njit(cache=True)
 def search(
-    target: Shape,
-    pad: Shape,
-    rotation: Floats,
-    translation: Floats,
-    hints: Floats,
-    spread: float,
-    near: float,
-    seeds: int,
-    only_deepest: bool,
-) -> Floats:
-    """Places deeper than ``-near``, one row each: origin, axes, half widths, depth, in the order they were found.
+    pair: SurfacePair, hints: Candidates, spread: float, near: float, seeds: int, only_deepest: bool
+) -> Overlaps:
+    """Overlaps deeper than ``-near``, in the order they were found.
 
     Args:
-        hints: rows of ``candidates``.
+        hints: where to search from.
         spread: spacing of the surface points [m].
         seeds: places to search from at most.
         only_deepest: places that cannot become the deepest may be left out.
     """
     floor = -np.inf
-    found = np.empty((seeds, _PLACE))
+    origins, axes, halves, depths = np.empty((seeds, 3)), np.empty((seeds, 3, 3)), np.empty((seeds, 2)), np.empty(seeds)
     number = 0
-    alive = np.ones(len(hints), dtype=np.bool_)
+    distances = hints.distances
+    alive = np.ones(len(distances), dtype=np.bool_)
     for _ in range(seeds):
         seed = -1
-        for i in range(len(hints)):
-            if alive[i] and (seed < 0 or hints[i, 6] < hints[seed, 6]):
+        for i in range(len(distances)):
+            if alive[i] and (seed < 0 or distances[i] < distances[seed]):
                 seed = i
         # where the surfaces come closer than ``-floor`` some point of theirs is hardly further than that
-        if seed < 0 or hints[seed, 6] > 0.8 * spread - floor:
+        if seed < 0 or distances[seed] > 0.8 * spread - floor:
             break
-        radius = max(1.2 * spread, 2.0 * abs(hints[seed, 6]))
-        place = _deepest(target, pad, rotation, translation, hints[seed, :3], hints[seed, 3:6], radius, floor)
-        known = place[15] > 0.0
+        radius = max(1.2 * spread, 2.0 * abs(distances[seed]))
+        place = _deepest(pair, hints.points[seed], hints.normals[seed], radius, floor)
+        known = place.depth > -np.inf
         if known and only_deepest:
-            floor = max(floor, place[14])
-        for i in range(len(hints)):
-            if alive[i]:
-                alive[i] = _away(hints, i, seed, spread) and not (known and _explained(hints, i, place, spread))
-        if known and place[14] > -near:
+            floor = max(floor, place.depth)
+        _drop_near(hints, seed, spread, alive)
+        if known:
+            _drop_explained(hints, place, spread, alive)
+        if known and place.depth > -near:
             new = True
             for k in range(number):
-                new = new and not _same(place, found[k])
+                new = new and not _same(place, Overlap(origins[k], axes[k], halves[k], depths[k]))
             if new:
-                found[number] = place
+                origins[number], axes[number], halves[number], depths[number] = place
                 number += 1
-    return found[:number]
+    return Overlaps(origins[:number], axes[:number], halves[:number], depths[:number])
 
 
 @njit(cache=True)
-def _away(hints: Floats, i: int, seed: int, spread: float) -> bool:
-    square = 0.0
-    for k in range(3):
-        square += (hints[i, k] - hints[seed, k]) ** 2
-    return square > (0.8 * spread) ** 2
+def _drop_near(hints: Candidates, seed: int, spread: float, alive: Bools) -> None:
+    """Points next to one that was searched from are not searched from."""
+    points = hints.points
+    for i in range(len(points)):
+        if alive[i]:
+            d0, d1, d2 = points[i, 0] - points[seed, 0], points[i, 1] - points[seed, 1], points[i, 2] - points[seed, 2]
+            alive[i] = d0**2 + d1**2 + d2**2 > (0.8 * spread) ** 2
 
 
 @njit(cache=True)
-def _local(point: Floats, place: Floats) -> tuple[float, float, float]:
-    d0, d1, d2 = point[0] - place[0], point[1] - place[1], point[2] - place[2]
+def _drop_explained(hints: Candidates, place: Overlap, spread: float, alive: Bools) -> None:
+    """Points that a known region accounts for are not searched from."""
+    points, _, distances = hints
+    origin, axes, half, depth = place
+    for i in np.flatnonzero(alive):
+        x, y, z = _local(points[i], origin, axes)
+        # points outside the other body are only hints of a shallow touch: next to a known region they add nothing
+        margin = (0.7 if distances[i] < 0.0 else 2.0) * spread
+        inside = (x / (half[0] + margin)) ** 2 + (y / (half[1] + margin)) ** 2
+        if inside <= 1.0 and abs(z) <= 2.0 * spread + abs(depth):
+            alive[i] = False
+
+
+@njit(cache=True)
+def _local(point: Floats, origin: Floats, axes: Floats) -> tuple[float, float, float]:
+    d0, d1, d2 = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
     return (
-        place[3] * d0 + place[4] * d1 + place[5] * d2,
-        place[6] * d0 + place[7] * d1 + place[8] * d2,
-        place[9] * d0 + place[10] * d1 + place[11] * d2,
+        axes[0, 0] * d0 + axes[0, 1] * d1 + axes[0, 2] * d2,
+        axes[1, 0] * d0 + axes[1, 1] * d1 + axes[1, 2] * d2,
+        axes[2, 0] * d0 + axes[2, 1] * d1 + axes[2, 2] * d2,
     )
 
 
 @njit(cache=True)
-def _explained(hints: Floats, i: int, place: Floats, spread: float) -> bool:
-    """A known region accounts for this point."""
-    x, y, z = _local(hints[i], place)
-    # points outside the other body are only hints of a shallow touch: next to a known region they add nothing
-    margin = (0.7 if hints[i, 6] < 0.0 else 2.0) * spread
-    inside = (x / (place[12] + margin)) ** 2 + (y / (place[13] + margin)) ** 2
-    return inside <= 1.0 and abs(z) <= 2.0 * spread + abs(place[14])
-
-
-@njit(cache=True)
-def _same(a: Floats, b: Floats) -> bool:
+def _same(a: Overlap, b: Overlap) -> bool:
     """Two searches that ended in one place."""
-    if a[9] * b[9] + a[10] * b[10] + a[11] * b[11] < 0.3:
+    if a.axes[2, 0] * b.axes[2, 0] + a.axes[2, 1] * b.axes[2, 1] + a.axes[2, 2] * b.axes[2, 2] < 0.3:
         return False
-    x, y, _ = _local(a, b)
-    return (x / (b[12] + 0.25 * a[12])) ** 2 + (y / (b[13] + 0.25 * a[13])) ** 2 < 1.0
+    x, y, _ = _local(a.origin, b.origin, b.axes)
+    return (x / (b.half[0] + 0.25 * a.half[0])) ** 2 + (y / (b.half[1] + 0.25 * a.half[1])) ** 2 < 1.0
 
 
 @njit(cache=True)
@@ -227,32 +280,23 @@ def _any_frame(normal: Floats, axes: Floats) -> None:
 
 
 @njit(cache=True)
-def _deepest(
-    target: Shape,
-    pad: Shape,
-    rotation: Floats,
-    translation: Floats,
-    start: Floats,
-    normal: Floats,
-    radius: float,
-    floor: float,
-) -> Floats:
-    """Home in on the deepest place near a start, then on the extent of the overlap around it.
+def _deepest(pair: SurfacePair, start: Floats, normal: Floats, radius: float, floor: float) -> Overlap:
+    """Search for the deepest place near a start, then for the extent of the overlap around it.
 
     Given up, and reported as it stands, once it is clear that it stays below ``floor``: the search still moves by less
-    than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there.
+    than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there. The depth is
+    minus infinity where no two surfaces face each other.
     """
-    out = np.zeros(_PLACE)
     origin, axes = start.copy(), np.empty((3, 3))
     _any_frame(normal, axes)
     half = np.array([radius, radius])
     depth = 0.0
     listed = -1.0
     centre = origin.copy()
-    near = np.empty(0, dtype=np.int64)
-    pad_near = near
+    near = np.arange(len(pair.target.faces))
+    pad_near = np.arange(len(pair.pad.faces))
     xy = np.empty((_SEARCH * _SEARCH, 2))
-    count = np.int64(_SEARCH)  # a number, not a constant: for a constant everything below is compiled once more
+    count = int(np.int64(_SEARCH))  # a number: for a constant everything below is compiled once more
     for _ in range(_STEPS):
         window = max(1.5 * np.sqrt(half[0] ** 2 + half[1] ** 2), 2.0 * abs(depth))
         needed = np.sqrt(half[0] ** 2 + half[1] ** 2) + window
@@ -261,80 +305,57 @@ def _deepest(
         if not fits or needed < 0.4 * listed:
             # faces are gathered once and serve as long as the search stays within them
             wide = 1.3 * needed
-            shrink = fits and wide + away <= listed
+            if not (fits and wide + away <= listed):
+                near, pad_near = np.arange(len(pair.target.faces)), np.arange(len(pair.pad.faces))
             centre = origin.copy()
             listed = wide
-            local = np.zeros(3)
-            for k in range(3):
-                for m in range(3):
-                    local[k] += rotation[m, k] * (centre[m] - translation[m])
-            if shrink:
-                near = faces_nearer(target, near, centre, listed)
-                pad_near = faces_nearer(pad, pad_near, local, listed)
-            else:
-                near = faces_near(target, centre, listed)
-                pad_near = faces_near(pad, local, listed)
-        pen, z, slope, pad_z, pad_slope, _ = penetrations(
-            target, pad, near, pad_near, rotation, translation, origin, axes, half, count, window
-        )
-        seed = np.int64(-1)
-        for cell in range(len(pen)):
+            near = faces_near(pair.target, near, centre, listed)
+            pad_near = faces_near(pair.pad, pad_near, in_pad_frame(pair, centre), listed)
+        seen = penetrations(pair, near, pad_near, ContactGrid(origin, axes, half, count), window)
+        for cell in range(len(xy)):
             i, j = cell // _SEARCH, cell % _SEARCH
             xy[cell, 0] = ((i + 0.5) / _SEARCH * 2.0 - 1.0) * half[0]
             xy[cell, 1] = ((j + 0.5) / _SEARCH * 2.0 - 1.0) * half[1]
-            if not np.isnan(pen[cell]) and (seed < 0 or pen[cell] > pen[seed]):
-                seed = np.int64(cell)
+        seed = deepest_cell(seen.depth)
         if seed < 0:
-            return out
-        depth = pen[seed]
+            depth = -np.inf
+            break
+        depth = seen.depth[seed]
         if depth <= 0.0:
             if half[0] < 1e-3 * radius:
                 break
-            tilt = 0.5 * (slope[seed] + pad_slope[seed])
-            up = 0.5 * (z[seed] + pad_z[seed])
+            tilt = 0.5 * (seen.target.slope[seed] + seen.pad.slope[seed])
+            up = 0.5 * (seen.target.z[seed] + seen.pad.z[seed])
             origin = origin + xy[seed, 0] * axes[0] + xy[seed, 1] * axes[1] + up * axes[2]
             _any_frame(axes[2] - tilt[0] * axes[0] - tilt[1] * axes[1], axes)
             half = half * 0.3
             if depth + 2.0 * half[0] < floor:
                 break
             continue
-        part = components(pen > 0.0, count, seed)
-        origin, half, settled = _recentre(pen, z, slope, pad_z, pad_slope, part, xy, origin, axes, half)
+        part = connected_cells(seen.depth > 0.0, count, seed)
+        origin, half, settled = _recentre(seen, part, xy, origin, axes, half)
         if settled:
             break
-    out[:3] = origin
-    out[3:12] = axes.ravel()
-    out[12:14] = half
-    out[14] = depth
-    out[15] = 1.0
-    return out
+    return Overlap(origin, axes, half, depth)
 
 
 @njit(cache=True)
 def _recentre(
-    pen: Floats,
-    z: Floats,
-    slope: Floats,
-    pad_z: Floats,
-    pad_slope: Floats,
-    part: Bools,
-    xy: Floats,
-    origin: Floats,
-    axes: Floats,
-    half: Floats,
+    seen: Penetrations, part: Bools, xy: Floats, origin: Floats, axes: Floats, half: Floats
 ) -> tuple[Floats, Floats, bool]:
     """Move the frame (``axes`` in place) to the overlap's middle and principal axes; new origin, half widths, done?"""
-    weight = np.where(part, pen, 0.0)
+    target, pad = seen.target, seen.pad
+    weight = np.where(part, seen.depth, 0.0)
     weight /= weight.sum()
     at, tilt, moments = np.zeros(2), np.zeros(2), np.zeros((2, 2))
-    share = mine_share(slope, pad_slope, weight)
+    share = target_share(target.slope, pad.slope, weight)
     up = 0.0
     for cell in np.flatnonzero(part):
         w = weight[cell]
-        up += w * 0.5 * (z[cell] + pad_z[cell])
+        up += w * 0.5 * (target.z[cell] + pad.z[cell])
         for k in range(2):
             at[k] += w * xy[cell, k]
-            tilt[k] += w * (share * slope[cell, k] + (1.0 - share) * pad_slope[cell, k])
+            tilt[k] += w * (share * target.slope[cell, k] + (1.0 - share) * pad.slope[cell, k])
     for cell in np.flatnonzero(part):
         for k in range(2):
             for m in range(2):
@@ -367,21 +388,3 @@ def _recentre(
     moved = origin + at[0] * axes[0] + at[1] * axes[1] + up * axes[2]
     _frame(axes[2] - tilt[0] * axes[0] - tilt[1] * axes[1], first, axes)
     return moved, size, not clipped and part.sum() > 0.3 * _SEARCH**2
-
-
-@njit(cache=True)
-def mine_share(mine: Floats, theirs: Floats, weight: Floats) -> float:
-    """Object's share of the interface's slope: that of the smoother surface where one has an edge, else about half.
-
-    Args:
-        mine, theirs: slopes of object and pad at the cells.
-        weight: cells' weights, sum 1.
-    """
-    a, b = _spread(mine, weight), _spread(theirs, weight)
-    return b / (a + b)
-
-
-@njit(cache=True)
-def _spread(slope: Floats, weight: Floats) -> float:
-    mean0, mean1 = (weight * slope[:, 0]).sum(), (weight * slope[:, 1]).sum()
-    return (weight * ((slope[:, 0] - mean0) ** 2 + (slope[:, 1] - mean1) ** 2)).sum() + 1e-12

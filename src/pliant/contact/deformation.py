@@ -68,12 +68,10 @@ def _dents(prepared: PreparedObject, state: ContactState) -> Floats:
             continue  # so large that the corners show it
         turn = pose.rotation.T @ region.T_world_contact.rotation
         axes = np.array([turn[:, 1], turn[:, 0], -turn[:, 2]])
-        shares = load.forces @ axes[2]
-        cells = (region.p_world_cells - pose.translation) @ pose.rotation, region.pressures * region.cell_area
+        cells = (region.p_world_cells - pose.translation) @ pose.rotation
         origin = pose.rotation.T @ (region.centre - pose.translation)
-        near, inward = fine_dent(
-            prepared.body, origin, axes, (load.corners, shares / shares.sum(), load.radii), cells, vertices
-        )
+        forces = region.pressures * region.cell_area
+        near, inward = fine_dent(prepared.body, origin, axes, load, cells, forces, vertices)
         facing = prepared.vertex_normals[near] @ axes[2] > 0.2
         out[near[facing]] -= inward[facing, None] / prepared.young * axes[2]
     return out

@@ -7,33 +7,15 @@ nearby is sought, so that neither the triangulation nor the spacing of the point
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.contact.deepest import candidates, search
+from pliant.contact.deepest import Candidates, Overlap, add_candidates, search
+from pliant.contact.gap import SurfacePair
 from pliant.contact.surfaces import PreparedObject, Surface
 
 _MOST_SEEDS = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Overlap:
-    """One connected region in which pad and object, undeformed, share space.
-
-    Args:
-        origin: middle of the region, in the object's frame [m].
-        axes: rows: principal directions of the region and the outward normal, in the object's frame.
-        half: half widths of the region along them, as of the ellipse with the same second moments [m].
-        depth: largest penetration along the normal [m]; negative: the gap to the nearest place.
-    """
-
-    origin: Floats
-    axes: Floats
-    half: Floats
-    depth: float
 
 
 def tangent_frame(normal: Floats) -> Floats:
@@ -70,17 +52,20 @@ def find_overlaps(
     """
     target = prepared.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
-    hints = np.empty((len(target.points) + len(pad.points), 7))
-    found = 0
+    most = len(target.points) + len(pad.points)
+    hints = Candidates(np.empty((most, 3)), np.empty((most, 3)), np.empty(most))
+    count = 0
     if len(target.points):
         margin = 0.8 * target.spacing + near
-        found = candidates(target.points, target.normals, R, t, pad.probe, margin, False, hints, found)
+        count = add_candidates(target.points, target.normals, R, t, pad.probe, margin, False, hints, count)
     if len(pad.points):
         margin = 0.8 * pad.spacing + near
-        found = candidates(pad.points, pad.normals, R, t, target.probe, margin, True, hints, found)
-    if not found:
+        count = add_candidates(pad.points, pad.normals, R, t, target.probe, margin, True, hints, count)
+    if not count:
         return []
-    spread = max(target.spacing, pad.spacing)
-    places = search(target.shape, pad.shape, R, t, hints[:found], spread, near, seeds, only_deepest)
-    overlaps = [Overlap(row[:3], row[3:12].reshape(3, 3), row[12:14], float(row[14])) for row in places]
+    hints = Candidates(hints.points[:count], hints.normals[:count], hints.distances[:count])
+    pair = SurfacePair(target.arrays, pad.arrays, R, t)
+    found = search(pair, hints, max(target.spacing, pad.spacing), near, seeds, only_deepest)
+    depths = found.depths.tolist()
+    overlaps = [Overlap(*fields) for fields in zip(found.origins, found.axes, found.halves, depths, strict=True)]
     return sorted(overlaps, key=lambda overlap: -overlap.depth)

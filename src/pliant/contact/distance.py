@@ -6,6 +6,7 @@ Only for finding where bodies overlap; depths and forces come from the smooth su
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,14 +17,22 @@ from pliant.elastic import load_arrays, store_arrays
 from pliant.errors import OptionError, Problem
 from pliant.objects import Mesh
 
-Probe = tuple[int, float, NDArray[np.float32], Floats, float, Floats, Floats]
-"""What answers signed distances in compiled code: kind, radius, field values, corner, step; lower and upper corner of
-the surface's box."""
-
 _CELLS = 40
 _MARGIN = 3
 _FORMAT = 1
 _MOST_NODES = 3e7
+
+
+class DistanceProbe(NamedTuple):
+    """What answers signed distances in compiled code: the field of a mesh, or a sphere's or plane's own formula."""
+
+    kind: int
+    radius: float
+    values: NDArray[np.float32]
+    corner: Floats
+    step: float
+    low: Floats  # lower and upper corner of the box around the surface [m]
+    high: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +126,9 @@ def _bound(points: Floats, values: NDArray[np.float32], corner: Floats, step: fl
         for da in range(2):
             for db in range(2):
                 for dc in range(2):
-                    way = np.sqrt((x - a - da) ** 2 + (y - b - db) ** 2 + (z - c - dc) ** 2) * step
-                    best = max(best, values[a + da, b + db, c + dc] - way)
-        # the mesh lies well inside the grid: beyond it, the way back to the mesh's box is a bound as well
+                    reach = np.sqrt((x - a - da) ** 2 + (y - b - db) ** 2 + (z - c - dc) ** 2) * step
+                    best = max(best, values[a + da, b + db, c + dc] - reach)
+        # the mesh lies well inside the grid: beyond it, the distance from the mesh's box is a bound as well
         away = 0.0
         for p, n in ((x, n0), (y, n1), (z, n2)):
             far = max(_MARGIN - p, p - (n - 1 - _MARGIN), 0.0)
@@ -150,5 +159,5 @@ def field_value(px: float, py: float, pz: float, values: NDArray[np.float32], co
                + v * ((1 - w) * values[a + 1, b + 1, c] + w * values[a + 1, b + 1, c + 1]))
     )  # fmt: skip
     outside = np.sqrt((x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2) * step
-    # outside the grid the nearest grid value and the way to it bound the distance from below
+    # outside the grid the nearest grid value and the distance to it bound the distance from below
     return max(value, outside) if outside > 0.0 else value

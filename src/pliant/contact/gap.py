@@ -3,10 +3,12 @@
 A contact frame has its origin near the middle of the overlap and z along the object's outward normal. The object's
 surface faces +z, the pad's faces -z; what the pad's surface lies below the object's is the penetration.
 
-Everything here is compiled and called from compiled code only; ``measure`` and ``deepest`` are the doors for Python.
+Everything here is compiled; Python calls only ``measure``.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,31 +16,75 @@ from numba import njit
 from pliant.arrays import Bools, Floats, Ints
 from pliant.objects import blend_weights
 
-Shape = tuple[int, float, Floats, Ints, Floats, Ints, Floats, Floats, Floats, Floats]
-"""A surface as compiled code takes it: kind, radius, vertices, faces, face normals, corners of the quadrics, quadrics,
-face sizes, centres and reaches of the faces."""
 MESH, SPHERE, PLANE = 0, 1, 2
 
 
-@njit(cache=True)
-def faces_near(shape: Shape, origin: Floats, distance: float) -> Ints:
-    """Faces that may come closer to a point than this [m], in rising order; spheres and planes have none."""
-    _, _, _, faces, _, _, _, sizes, centres, reach = shape
-    out = np.empty(len(faces), dtype=np.int64)
-    found = 0
-    for f in range(len(faces)):
-        far = distance + reach[f] + 0.5 * sizes[f]
-        d0, d1, d2 = centres[f, 0] - origin[0], centres[f, 1] - origin[1], centres[f, 2] - origin[2]
-        if d0 * d0 + d1 * d1 + d2 * d2 <= far * far:
-            out[found] = f
-            found += 1
-    return out[:found]
+class SurfaceArrays(NamedTuple):
+    """A surface as compiled code takes it; spheres and planes have no faces."""
+
+    kind: int
+    radius: float
+    vertices: Floats
+    faces: Ints
+    face_normals: Floats
+    corners: Ints  # quadrics of the faces' corners
+    quadrics: Floats
+    sizes: Floats  # of the faces
+    centres: Floats  # of the faces, with ``reach`` the balls around them
+    reach: Floats
+
+
+class SurfacePair(NamedTuple):
+    """Object and pad, and the pose of the pad's frame in the object's."""
+
+    target: SurfaceArrays
+    pad: SurfaceArrays
+    rotation: Floats
+    translation: Floats
+
+
+class ContactGrid(NamedTuple):
+    """A square of cells in the tangent plane of a contact."""
+
+    origin: Floats  # of the contact frame [m]
+    axes: Floats  # rows: x, y, z of the contact frame
+    half: Floats  # half widths along x and y [m]
+    side: int  # cells along a side
+
+
+class Heights(NamedTuple):
+    """A surface over the cells of a grid."""
+
+    z: Floats  # [m], NaN: no surface there that faces the right way
+    slope: Floats  # cells x 2: dz/dx, dz/dy
+    owner: Ints  # face, -1: none
+
+
+class Penetrations(NamedTuple):
+    """Object and pad over the cells of a grid."""
+
+    depth: Floats  # [m], NaN: no pair of surfaces there
+    target: Heights
+    pad: Heights
+
+
+class MeasuredGap(NamedTuple):
+    """What a contact's grid measures of the undeformed surfaces, at the k cells that may carry pressure."""
+
+    depth: float  # largest penetration [m], zero if the surfaces do not face each other
+    cells: Ints  # k, i * side + j
+    penetration: Floats  # k [m]
+    xy: Floats  # k x 2 positions in the grid's plane [m]
+    slope: Floats  # k x 2 slopes of the interface, undeformed
+    tilt: Floats  # k x 2 slopes of the interface under load
+    height: Floats  # k, halfway between the surfaces [m]
+    owner: Ints  # k faces of the pad
 
 
 @njit(cache=True)
-def faces_nearer(shape: Shape, among: Ints, origin: Floats, distance: float) -> Ints:
-    """Those of the faces ``among`` that may come closer to a point than this."""
-    sizes, centres, reach = shape[7], shape[8], shape[9]
+def faces_near(surface: SurfaceArrays, among: Ints, origin: Floats, distance: float) -> Ints:
+    """Those of the faces ``among`` that may come closer to a point than this [m], in the same order."""
+    sizes, centres, reach = surface.sizes, surface.centres, surface.reach
     out = np.empty(len(among), dtype=np.int64)
     found = 0
     for f in among:
@@ -51,86 +97,83 @@ def faces_nearer(shape: Shape, among: Ints, origin: Floats, distance: float) -> 
 
 
 @njit(cache=True)
-def heights(
-    shape: Shape, near: Ints, origin: Floats, axes: Floats, half: Floats, count: int, facing: float, window: float
-) -> tuple[Floats, Floats, Ints]:
-    """Heights (NaN: none), slopes and owning faces (-1: none) over a grid in the contact frame; see ``_raster``.
+def in_pad_frame(pair: SurfacePair, point: Floats) -> Floats:
+    """A point of the object's frame in the pad's."""
+    local = np.zeros(3)
+    for k in range(3):
+        for m in range(3):
+            local[k] += pair.rotation[m, k] * (point[m] - pair.translation[m])
+    return local
+
+
+@njit(cache=True)
+def _heights(surface: SurfaceArrays, near: Ints, grid: ContactGrid, facing: float, window: float) -> Heights:
+    """Heights of a surface over a grid in the surface's own frame.
 
     Args:
         near: all faces within the grid's half diagonal plus ``window`` of the origin, from ``faces_near``.
-    """
-    cells = count * count
-    z, slope, owner = np.empty(cells), np.empty((cells, 2)), np.empty(cells, dtype=np.int64)
-    if shape[0] == MESH:
-        _raster(origin, axes, half, count, facing, window, shape, near, z, slope, owner)
-        return z, slope, owner
-    if shape[0] == SPHERE:
-        _sphere_heights(origin, axes, half, count, facing, shape[1], z, slope)
-    else:
-        _plane_heights(origin, axes, half, count, facing, z, slope)
-    for cell in range(cells):
-        owner[cell] = -1 if np.isnan(z[cell]) else 0
-    return z, slope, owner
-
-
-@njit(cache=True)
-def penetrations(
-    target: Shape,
-    pad: Shape,
-    near: Ints,
-    pad_near: Ints,
-    rotation: Floats,
-    translation: Floats,
-    origin: Floats,
-    axes: Floats,
-    half: Floats,
-    count: int,
-    window: float,
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Ints]:
-    """Penetration over a grid (NaN: no pair of surfaces there); heights and slopes of object and pad, the pad's faces.
-
-    Args:
-        rotation, translation: pose of the pad's frame in the object's.
-        origin, axes: the contact frame, in the object's frame.
-    """
-    z, slope, _ = heights(target, near, origin, axes, half, count, 1.0, window)
-    local, turned = np.zeros(3), np.zeros((3, 3))
-    for j in range(3):
-        for m in range(3):
-            local[j] += (origin[m] - translation[m]) * rotation[m, j]
-            for k in range(3):
-                turned[k, j] += axes[k, m] * rotation[m, j]
-    pad_z, pad_slope, owner = heights(pad, pad_near, local, turned, half, count, -1.0, window)
-    return z - pad_z, z, slope, pad_z, pad_slope, owner
-
-
-@njit(cache=True)
-def _raster(
-    origin: Floats,
-    axes: Floats,
-    half: Floats,
-    count: int,
-    facing: float,
-    window: float,
-    shape: Shape,
-    near: Ints,
-    z: Floats,
-    slope: Floats,
-    owner: Ints,
-) -> None:
-    """Heights of a smooth mesh surface over a count x count grid; NaN where there is no surface facing the right way.
-
-    Args:
-        origin: origin of the contact frame, in the surface's own frame [m].
-        axes: rows: x, y, z of the contact frame, in the surface's own frame.
-        half: half widths of the grid along x and y [m].
         facing: +1 takes surface facing +z, -1 facing -z.
         window: surface further than this from the plane is another's business [m].
-        z: heights, written [m].
-        slope: count^2 x 2 dz/dx, dz/dy, written.
-        owner: face under every cell or -1, written.
     """
-    _, _, vertices, faces, face_normals, corners, quadrics, sizes, centres, reach = shape
+    cells = grid.side * grid.side
+    out = Heights(np.empty(cells), np.empty((cells, 2)), np.empty(cells, dtype=np.int64))
+    if surface.kind == MESH:
+        _raster(surface, near, grid, facing, window, out)
+        return out
+    if surface.kind == SPHERE:
+        _sphere_heights(surface.radius, grid, facing, out)
+    else:
+        _plane_heights(grid, facing, out)
+    for cell in range(cells):
+        out.owner[cell] = -1 if np.isnan(out.z[cell]) else 0
+    return out
+
+
+@njit(cache=True)
+def penetrations(pair: SurfacePair, near: Ints, pad_near: Ints, grid: ContactGrid, window: float) -> Penetrations:
+    """Penetration over a grid in the object's frame; the other arguments as of ``_heights``."""
+    target = _heights(pair.target, near, grid, 1.0, window)
+    local, turned = in_pad_frame(pair, grid.origin), np.zeros((3, 3))
+    for j in range(3):
+        for m in range(3):
+            for k in range(3):
+                turned[k, j] += grid.axes[k, m] * pair.rotation[m, j]
+    pad = _heights(pair.pad, pad_near, ContactGrid(local, turned, grid.half, grid.side), -1.0, window)
+    return Penetrations(target.z - pad.z, target, pad)
+
+
+@njit(cache=True)
+def face_in_frame(points: Floats, faces: Ints, f: int, origin: Floats, axes: Floats, out: Floats) -> None:
+    """Write the three corners of a face in the frame with these rows."""
+    for c in range(3):
+        for k in range(3):
+            out[c, k] = 0.0
+            for m in range(3):
+                out[c, k] += axes[k, m] * (points[faces[f, c], m] - origin[m])
+
+
+@njit(cache=True)
+def cells_under(corners: Floats, half: Floats, count: int, slack: float) -> tuple[int, int, int, int]:
+    """First and last i, first and last j of the cells whose middles may lie under a triangle; ``slack`` in cells."""
+    dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
+    low_x = min(corners[0, 0], corners[1, 0], corners[2, 0])
+    high_x = max(corners[0, 0], corners[1, 0], corners[2, 0])
+    low_y = min(corners[0, 1], corners[1, 1], corners[2, 1])
+    high_y = max(corners[0, 1], corners[1, 1], corners[2, 1])
+    return (
+        max(0, int(np.ceil((low_x + half[0]) / dx - 0.5 - slack))),
+        min(count - 1, int(np.floor((high_x + half[0]) / dx - 0.5 + slack))),
+        max(0, int(np.ceil((low_y + half[1]) / dy - 0.5 - slack))),
+        min(count - 1, int(np.floor((high_y + half[1]) / dy - 0.5 + slack))),
+    )
+
+
+@njit(cache=True)
+def _raster(surface: SurfaceArrays, near: Ints, grid: ContactGrid, facing: float, window: float, out: Heights) -> None:
+    """Heights of a smooth mesh surface; NaN where there is no surface facing the right way."""
+    _, _, vertices, faces, face_normals, corners, quadrics, sizes, centres, reach = surface
+    origin, axes, half, count = grid
+    z, slope, owner = out
     z[:] = np.nan
     owner[:] = -1
     radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
@@ -146,19 +189,8 @@ def _raster(
         up = face_normals[f, 0] * axes[2, 0] + face_normals[f, 1] * axes[2, 1] + face_normals[f, 2] * axes[2, 2]
         if up * facing < 0.05:
             continue
-        for c in range(3):
-            for k in range(3):
-                local[c, k] = 0.0
-                for m in range(3):
-                    local[c, k] += axes[k, m] * (vertices[faces[f, c], m] - origin[m])
-        low_x = min(local[0, 0], local[1, 0], local[2, 0])
-        high_x = max(local[0, 0], local[1, 0], local[2, 0])
-        low_y = min(local[0, 1], local[1, 1], local[2, 1])
-        high_y = max(local[0, 1], local[1, 1], local[2, 1])
-        i0 = max(0, int(np.ceil((low_x + half[0]) / dx - 0.5 - 1e-9)))
-        i1 = min(count - 1, int(np.floor((high_x + half[0]) / dx - 0.5 + 1e-9)))
-        j0 = max(0, int(np.ceil((low_y + half[1]) / dy - 0.5 - 1e-9)))
-        j1 = min(count - 1, int(np.floor((high_y + half[1]) / dy - 0.5 + 1e-9)))
+        face_in_frame(vertices, faces, f, origin, axes, local)
+        i0, i1, j0, j1 = cells_under(local, half, count, 1e-9)
         if i1 < i0 or j1 < j0:
             continue
         ux, uy = local[1, 0] - local[0, 0], local[1, 1] - local[0, 1]
@@ -236,49 +268,58 @@ def _raster(
 
 
 @njit(cache=True)
-def _sphere_heights(
-    origin: Floats, axes: Floats, half: Floats, count: int, facing: float, radius: float, z: Floats, slope: Floats
-) -> None:
+def _sphere_heights(radius: float, grid: ContactGrid, facing: float, out: Heights) -> None:
     """Heights of the sphere of this radius about the surface's own origin, on the side that faces the right way."""
+    origin, axes, half, count = grid
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
     cx = -(axes[0, 0] * origin[0] + axes[0, 1] * origin[1] + axes[0, 2] * origin[2])
     cy = -(axes[1, 0] * origin[0] + axes[1, 1] * origin[1] + axes[1, 2] * origin[2])
     cz = -(axes[2, 0] * origin[0] + axes[2, 1] * origin[1] + axes[2, 2] * origin[2])
-    for cell in range(len(z)):
+    for cell in range(len(out.z)):
         x = -half[0] + (cell // count + 0.5) * dx - cx
         y = -half[1] + (cell % count + 0.5) * dy - cy
         inside = radius * radius - x * x - y * y
         if inside > 1e-4 * radius * radius:
             root = np.sqrt(inside)
-            z[cell] = cz + facing * root
-            slope[cell, 0] = -facing * x / root
-            slope[cell, 1] = -facing * y / root
+            out.z[cell] = cz + facing * root
+            out.slope[cell, 0] = -facing * x / root
+            out.slope[cell, 1] = -facing * y / root
         else:
-            z[cell] = np.nan
-            slope[cell] = 0.0
+            out.z[cell] = np.nan
+            out.slope[cell] = 0.0
 
 
 @njit(cache=True)
-def _plane_heights(
-    origin: Floats, axes: Floats, half: Floats, count: int, facing: float, z: Floats, slope: Floats
-) -> None:
+def _plane_heights(grid: ContactGrid, facing: float, out: Heights) -> None:
     """Heights of the plane z = 0 of the surface's own frame, whose outward normal is that frame's z."""
+    origin, axes, half, count = grid
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
     up = axes[2, 2]
-    for cell in range(len(z)):
+    for cell in range(len(out.z)):
         if up * facing < 0.05:
-            z[cell] = np.nan
-            slope[cell] = 0.0
+            out.z[cell] = np.nan
+            out.slope[cell] = 0.0
             continue
         x = -half[0] + (cell // count + 0.5) * dx
         y = -half[1] + (cell % count + 0.5) * dy
-        z[cell] = -(origin[2] + x * axes[0, 2] + y * axes[1, 2]) / up
-        slope[cell, 0] = -axes[0, 2] / up
-        slope[cell, 1] = -axes[1, 2] / up
+        out.z[cell] = -(origin[2] + x * axes[0, 2] + y * axes[1, 2]) / up
+        out.slope[cell, 0] = -axes[0, 2] / up
+        out.slope[cell, 1] = -axes[1, 2] / up
 
 
 @njit(cache=True)
-def components(inside: Bools, count: int, seed: int) -> Bools:
+def deepest_cell(depth: Floats) -> int:
+    """The cell of the largest penetration; -1 if there is no pair of surfaces anywhere."""
+    # a number, not a constant: for a constant ``connected_cells`` is compiled once more
+    seed = np.int64(-1)
+    for cell in range(len(depth)):
+        if not np.isnan(depth[cell]) and (seed < 0 or depth[cell] > depth[seed]):
+            seed = np.int64(cell)
+    return int(seed)
+
+
+@njit(cache=True)
+def connected_cells(inside: Bools, count: int, seed: int) -> Bools:
     """The connected part (four neighbours) of the set of cells that holds the seed cell."""
     out = np.zeros(len(inside), dtype=np.bool_)
     if not inside[seed]:
@@ -301,3 +342,70 @@ def components(inside: Bools, count: int, seed: int) -> Bools:
                     stack[top] = other
                     top += 1
     return out
+
+
+@njit(cache=True)
+def target_share(target: Floats, pad: Floats, weight: Floats) -> float:
+    """Object's share of the interface's slope: that of the smoother surface where one has an edge, else about half.
+
+    Args:
+        target, pad: slopes at the cells.
+        weight: cells' weights, sum 1.
+    """
+    a, b = _slope_variance(target, weight), _slope_variance(pad, weight)
+    return b / (a + b)
+
+
+@njit(cache=True)
+def _slope_variance(slope: Floats, weight: Floats) -> float:
+    mean0, mean1 = (weight * slope[:, 0]).sum(), (weight * slope[:, 1]).sum()
+    return (weight * ((slope[:, 0] - mean0) ** 2 + (slope[:, 1] - mean1) ** 2)).sum() + 1e-12
+
+
+@njit(cache=True)
+def measure(pair: SurfacePair, grid: ContactGrid, apart: float, share: float) -> MeasuredGap:
+    """Measure the undeformed surfaces over a grid in the object's frame.
+
+    Args:
+        apart: how far the surfaces are from each other, as far as known [m].
+        share: the pad's share of the shape of the interface under load.
+    """
+    half, count = grid.half, grid.side
+    diagonal = np.sqrt(half[0] ** 2 + half[1] ** 2)
+    window = max(1.5 * diagonal, apart)
+    reach = diagonal + window
+    near = faces_near(pair.target, np.arange(len(pair.target.faces)), grid.origin, reach)
+    pad_near = faces_near(pair.pad, np.arange(len(pair.pad.faces)), in_pad_frame(pair, grid.origin), reach)
+    pen, target, pad = penetrations(pair, near, pad_near, grid, window)
+    valid = ~np.isnan(pen)
+    seed = deepest_cell(pen)
+    depth = pen[seed] if seed >= 0 else 0.0
+    if depth > 0.0:
+        main = connected_cells(pen > 0.0, count, seed)
+        for cell in range(len(pen)):
+            # what overlaps elsewhere in this window is another region's business
+            if valid[cell] and pen[cell] > 0.0 and not main[cell]:
+                valid[cell] = False
+    weight = np.zeros(len(pen))
+    if seed >= 0:
+        for cell in range(len(pen)):
+            if valid[cell]:
+                weight[cell] = max(pen[cell], 0.0)
+        total = weight.sum()
+        weight = weight / total if total > 0.0 else valid / valid.sum()
+    smoother = target_share(target.slope, pad.slope, weight)
+    cells = np.flatnonzero(valid & (pen > depth - 1.5 * abs(depth) - 1e-12))
+    k = len(cells)
+    penetration, height, owner = np.empty(k), np.empty(k), np.empty(k, dtype=np.int64)
+    xy, slope, tilt = np.empty((k, 2)), np.empty((k, 2)), np.empty((k, 2))
+    for a in range(k):
+        cell = cells[a]
+        penetration[a] = pen[cell]
+        height[a] = 0.5 * (target.z[cell] + pad.z[cell])
+        owner[a] = pad.owner[cell]
+        xy[a, 0] = ((cell // count + 0.5) / count * 2.0 - 1.0) * half[0]
+        xy[a, 1] = ((cell % count + 0.5) / count * 2.0 - 1.0) * half[1]
+        for m in range(2):
+            slope[a, m] = smoother * target.slope[cell, m] + (1.0 - smoother) * pad.slope[cell, m]
+            tilt[a, m] = share * pad.slope[cell, m] + (1.0 - share) * target.slope[cell, m]
+    return MeasuredGap(depth, cells, penetration, xy, slope, tilt, height, owner)

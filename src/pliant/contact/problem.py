@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +10,9 @@ import pinocchio as pin
 
 from pliant.arrays import Bools, Floats, Ints
 from pliant.contact.coupling import Footprint, Resolved, cross_block, cross_compliance, footprint, resolve
-from pliant.contact.detection import Overlap, cross
-from pliant.contact.measure import measure
+from pliant.contact.deepest import Overlap
+from pliant.contact.detection import cross
+from pliant.contact.gap import ContactGrid, MeasuredGap, SurfacePair, measure
 from pliant.contact.pressure import love_matrix, love_table
 from pliant.contact.surfaces import PadSurface, PreparedObject
 from pliant.elastic import Compliance
@@ -30,22 +31,32 @@ _WEAK = 0.08
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """Where and how large the footprints of a patch were laid."""
+class Footprints:
+    """A contact's unit force on the elements, at the smallest size they carry and somewhat larger.
+
+    Args:
+        origin, axes, radii: where and how large the smaller one was laid.
+        spread: the smaller one; None if no part of the surface lies under it.
+        wider: the larger one; the same as ``spread`` where the contact itself is large enough.
+    """
 
     origin: Floats
     axes: Floats
     radii: Floats
+    spread: Footprint | None
+    wider: Footprint | None
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Patch:
-    """A contact region on its way to a solution. Frames are the object's.
+    """Where the grid of a contact region lies. Frames are the object's.
 
     Args:
         pad: index of the pad.
         origin, axes, half: the grid's frame and half widths [m].
         radii: half axes of the pressure, sqrt(5 <x^2>) [m].
+        depth: largest penetration, as measured last [m].
+        footprints: as laid last; None before that and for a half-space.
     """
 
     pad: int
@@ -54,18 +65,12 @@ class Patch:
     half: Floats
     radii: Floats
     depth: float
-    penetration: Floats = field(default_factory=lambda: np.zeros(0))
-    cells: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    xy: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    slope: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    tilt: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    height: Floats = field(default_factory=lambda: np.zeros(0))
-    owner: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    cell_area: float = 0.0
-    spread: Footprint | None = None
-    wider: Footprint | None = None
-    placed: Placed | None = None
-    resolved: Resolved | None = None
+    footprints: Footprints | None = None
+
+    @property
+    def spread(self) -> Footprint | None:
+        """The footprint that carries the contact's force."""
+        return None if self.footprints is None else self.footprints.spread
 
 
 def patch_of(pad: int, overlap: Overlap) -> Patch:
@@ -75,11 +80,30 @@ def patch_of(pad: int, overlap: Overlap) -> Patch:
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """Compliance matrix, penetrations and which patch every unknown belongs to."""
+    """The linear complementarity problem of all patches, and what it was made from.
 
+    Args:
+        patches: with their footprints and measured depths.
+        gaps: what their grids measured.
+        resolved: of those patches that the elements resolve for the greater part.
+        compliance: L + H, n x n [m/N].
+        penetration: n [m].
+        block: n numbers of the patches that the unknowns belong to.
+        count: cells along a side of the grids.
+    """
+
+    patches: list[Patch]
+    gaps: list[MeasuredGap]
+    resolved: list[Resolved | None]
     compliance: Floats
     penetration: Floats
     block: Ints
+    count: int
+
+    def cell_area(self, k: int) -> float:
+        """Area of a cell of patch k [m^2]."""
+        half = self.patches[k].half
+        return float(4.0 * half[0] * half[1] / self.count**2)
 
 
 def assemble(
@@ -87,44 +111,43 @@ def assemble(
     pads: list[PadSurface],
     Ts_object_pad: list[pin.SE3],
     patches: list[Patch],
-    coupling: Floats,
     count: int,
 ) -> ContactProblem:
-    """Lay the grids, measure the gaps, fill L + H."""
-    for patch in patches:
-        _measure(prepared, pads[patch.pad], Ts_object_pad[patch.pad], patch, count)
-    sizes = [len(patch.cells) for patch in patches]
+    """Lay footprints and grids, measure the gaps, fill L + H."""
+    if prepared.body is not None:
+        patches = [replace(patch, footprints=footprints_of(prepared.body, patch)) for patch in patches]
+    coupling = coupling_matrix(prepared, patches)
+    gaps = [_measure(prepared, pads[patch.pad], Ts_object_pad[patch.pad], patch, count) for patch in patches]
+    patches = [replace(patch, depth=gap.depth) for patch, gap in zip(patches, gaps, strict=True)]
+    sizes = [len(gap.cells) for gap in gaps]
     block = np.repeat(np.arange(len(patches)), sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     compliance = np.empty((len(block), len(block)))
     dents: list[Floats | None] = []
-    for a, (patch, size) in enumerate(zip(patches, sizes, strict=True)):
-        at = slice(ends[a], ends[a] + size)
+    for a, (patch, gap) in enumerate(zip(patches, gaps, strict=True)):
+        at = slice(ends[a], ends[a + 1])
         for b in range(len(patches)):
             if a != b:
                 compliance[at, ends[b] : ends[b + 1]] = coupling[a, b]
         dx, dy = 2.0 * patch.half / count
         love_matrix(
             love_table(count, dx, dy),
-            patch.cells,
-            patch.xy,
-            patch.tilt,
+            gap.cells,
+            gap.xy,
+            gap.tilt,
             *_half_space_constants(prepared, pads[patch.pad]),
             coupling[a, a],
             compliance[at, at],
         )
-        dents.append(_dent(prepared, patch, count))
-        if dents[-1] is not None:
-            compliance[at, at] += dents[-1]
-    _resolve_large(prepared, pads, patches, compliance, coupling, dents, block, count)
-    return ContactProblem(compliance, np.concatenate([patch.penetration for patch in patches]), block)
-
-
-def _dent(prepared: PreparedObject, patch: Patch, count: int) -> Floats | None:
-    """What a vessel's wall adds to the half-space between the cells of a patch [m/N]."""
-    if patch.spread is None or patch.spread.shallow is None:
-        return None
-    return patch.spread.shallow.matrix(patch.cells, count, *(2.0 * patch.half / count)) / prepared.young
+        dent = None
+        if patch.spread is not None and patch.spread.shallow is not None:
+            # what a vessel's wall adds to the half-space between the cells
+            dent = patch.spread.shallow.matrix(gap.cells, count, dx, dy) / prepared.young
+            compliance[at, at] += dent
+        dents.append(dent)
+    resolved = _resolve_large(prepared, pads, patches, gaps, compliance, coupling, dents, ends, count)
+    penetration = np.concatenate([gap.penetration for gap in gaps])
+    return ContactProblem(patches, gaps, resolved, compliance, penetration, block, count)
 
 
 def _half_space_constants(prepared: PreparedObject, pad: PadSurface) -> tuple[float, float, float]:
@@ -136,35 +159,24 @@ def _half_space_constants(prepared: PreparedObject, pad: PadSurface) -> tuple[fl
     return float(constants[0]), float(constants[1]), float(constants[2])
 
 
-def _measure(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> None:
+def _measure(prepared: PreparedObject, pad: PadSurface, T_object_pad: pin.SE3, patch: Patch, count: int) -> MeasuredGap:
     # the stiffer body shapes the interface
     total = prepared.compliance + pad.compliance
     share = prepared.compliance / total if total > 0.0 else 0.5
-    patch.cell_area = float(4.0 * patch.half[0] * patch.half[1] / count**2)
-    patch.depth, patch.cells, patch.penetration, patch.xy, patch.slope, patch.tilt, patch.height, patch.owner = measure(
-        prepared.surface.shape,
-        pad.surface.shape,
-        T_object_pad.rotation,
-        T_object_pad.translation,
-        patch.origin,
-        patch.axes,
-        patch.half,
-        count,
-        2.0 * abs(patch.depth),
-        share,
-    )
+    pair = SurfacePair(prepared.surface.arrays, pad.surface.arrays, T_object_pad.rotation, T_object_pad.translation)
+    return measure(pair, ContactGrid(patch.origin, patch.axes, patch.half, count), 2.0 * abs(patch.depth), share)
 
 
-def likely_cells(patches: list[Patch], problem: ContactProblem, *, known: bool) -> Bools:
+def likely_cells(problem: ContactProblem, *, known: bool) -> Bools:
     """A first guess of the cells in contact: those inside the ellipse of the pressure, if that is known already."""
     # under a Hertz contact the undeformed surfaces overlap by half the depth at its rim
-    guess = np.asarray(problem.penetration > 0.5 * np.array([patch.depth for patch in patches])[problem.block])
+    guess = np.asarray(problem.penetration > 0.5 * np.array([gap.depth for gap in problem.gaps])[problem.block])
     if not known:
         return guess
     start = 0
-    for patch in patches:
-        here = slice(start, start + len(patch.cells))
-        ellipse = ((patch.xy / patch.radii) ** 2).sum(axis=1) < 1.0
+    for patch, gap in zip(problem.patches, problem.gaps, strict=True):
+        here = slice(start, start + len(gap.cells))
+        ellipse = ((gap.xy / patch.radii) ** 2).sum(axis=1) < 1.0
         # an edge may have its pressure on one row of cells: an ellipse that falls between the cells says nothing
         if 2 * int(ellipse.sum()) > int(guess[here].sum()):
             guess[here] = ellipse
@@ -182,36 +194,34 @@ def coupling_matrix(prepared: PreparedObject, patches: list[Patch]) -> Floats:
     body = prepared.body
     if body is None:
         return np.zeros((len(patches), len(patches)))
-    least = _SMALLEST_FOOTPRINT * body.edge
-    for patch in patches:
-        _place_footprints(body, patch, least)
-    fine = _coupling(prepared, patches, [patch.spread for patch in patches])
-    if all(patch.wider is patch.spread for patch in patches):
+    laid = [footprints_of(body, patch) for patch in patches]
+    fine = _coupling(prepared, patches, [found.spread for found in laid])
+    if all(found.wider is found.spread for found in laid):
         return fine
     # position of the true radius on the line through the two squared radii: -1 (a point) to 0 (the smaller footprint)
+    least = _SMALLEST_FOOTPRINT * body.edge
     place = np.array([float(np.minimum(patch.radii**2 / least**2 - 1.0, 0.0).mean()) for patch in patches])
-    coarse = _coupling(prepared, patches, [patch.wider for patch in patches])
+    coarse = _coupling(prepared, patches, [found.wider for found in laid])
     return fine + 0.5 * (place[:, None] + place[None, :]) * (coarse - fine)
 
 
-def _place_footprints(body: Compliance, patch: Patch, least: float) -> None:
-    """Lay the footprints of a patch, unless those of the pass before still serve."""
+def footprints_of(body: Compliance, patch: Patch) -> Footprints:
+    """The footprints of a patch: those of the pass before if they still serve, else laid anew."""
+    least = _SMALLEST_FOOTPRINT * body.edge
     radii = np.maximum(least, patch.radii)
-    old = patch.placed
+    old = patch.footprints
     if (
         old is not None
         and np.abs(old.radii / radii - 1.0).max() < 0.02
         and np.linalg.norm(old.origin - patch.origin) < 0.03 * least
         and float(old.axes[2] @ patch.axes[2]) > 0.9998
     ):
-        return
-    patch.placed = Placed(patch.origin, patch.axes, radii)
-    patch.spread = footprint(body, patch.origin, patch.axes, radii)
-    patch.wider = patch.spread
+        return old
+    spread = wider = footprint(body, patch.origin, patch.axes, radii)
     if (patch.radii < least).any():
-        wider = np.where(patch.radii < least, np.sqrt(2.0) * least, patch.radii)
-        shallow = None if patch.spread is None else patch.spread.shallow
-        patch.wider = footprint(body, patch.origin, patch.axes, wider, shallow)
+        wide = np.where(patch.radii < least, np.sqrt(2.0) * least, patch.radii)
+        wider = footprint(body, patch.origin, patch.axes, wide, None if spread is None else spread.shallow)
+    return Footprints(patch.origin, patch.axes, radii, spread, wider)
 
 
 def _coupling(prepared: PreparedObject, patches: list[Patch], spreads: list[Footprint | None]) -> Floats:
@@ -240,29 +250,31 @@ def _resolve_large(
     prepared: PreparedObject,
     pads: list[PadSurface],
     patches: list[Patch],
+    gaps: list[MeasuredGap],
     compliance: Floats,
     coupling: Floats,
     dents: list[Floats | None],
-    block: Ints,
+    ends: Ints,
     count: int,
-) -> None:
-    """Where a contact spans several elements, let the body's response vary over it: blend its rows and columns."""
+) -> list[Resolved | None]:
+    """Where a contact spans several elements, let the body's response vary over it: blend its rows and columns.
+
+    Returns:
+        The patches resolved for the greater part.
+    """
     body = prepared.body
     if body is None:
-        return
-    # a patch whose cells have all come free has nothing to resolve
-    shares = [
-        _resolved_share(body, patch) if patch.spread is not None and len(patch.cells) else 0.0 for patch in patches
-    ]
-    resolved = [
-        resolve(body, patch.origin, patch.axes, patch.half, count, patch.cells, patch.spread)
-        if share > 0.0 and patch.spread is not None
-        else None
-        for patch, share in zip(patches, shares, strict=True)
-    ]
-    for patch, found, share in zip(patches, resolved, shares, strict=True):
-        patch.resolved = found if share >= 0.5 else None
-    ends = np.searchsorted(block, np.arange(len(patches) + 1))
+        return [None] * len(patches)
+    shares: list[float] = []
+    resolved: list[Resolved | None] = []
+    for patch, gap in zip(patches, gaps, strict=True):
+        # a patch whose cells have all come free has nothing to resolve
+        share = _resolved_share(body, patch) if patch.spread is not None and len(gap.cells) else 0.0
+        grid = ContactGrid(patch.origin, patch.axes, patch.half, count)
+        shares.append(share)
+        resolved.append(
+            resolve(body, grid, gap.cells, patch.spread) if share > 0.0 and patch.spread is not None else None
+        )
     at = [slice(int(a), int(b)) for a, b in pairwise(ends)]
     for a, ra in enumerate(resolved):
         if ra is None:
@@ -272,8 +284,9 @@ def _resolve_large(
             if spread is None or (rb is not None and b < a):
                 continue
             corners = spread.corners if rb is None else rb.corners
-            shares_b = np.tile(spread.weights, (len(patches[b].cells), 1)) if rb is None else rb.weights
-            value = cross_block(body, ra.corners, _along(patches[a], ra.weights), corners, _along(patches[b], shares_b))
+            shares_b = np.tile(spread.weights, (len(gaps[b].cells), 1)) if rb is None else rb.weights
+            left, right = _along(patches[a], gaps[a], ra.weights), _along(patches[b], gaps[b], shares_b)
+            value = cross_block(body, ra.corners, left, corners, right)
             value /= prepared.young
             place = at[a], at[b]
             if a == b:
@@ -288,12 +301,17 @@ def _resolve_large(
             compliance[place] += share * (value - compliance[place])
             if a != b:
                 compliance[at[b], at[a]] = compliance[place].T
+    return [found if share >= 0.5 else None for found, share in zip(resolved, shares, strict=True)]
 
 
-def _along(patch: Patch, weights: Floats) -> Floats:
-    """Forces of the cells on the corners: along the tilted normals of the interface."""
-    m = patch.axes[2] - patch.tilt @ patch.axes[:2]
-    return weights[:, :, None] * m[:, None, :]
+def interface_normals(patch: Patch, gap: MeasuredGap) -> Floats:
+    """k x 3: the tilted normals of the interface, along which the cells' forces act."""
+    return np.asarray(patch.axes[2] - gap.tilt @ patch.axes[:2])
+
+
+def _along(patch: Patch, gap: MeasuredGap, weights: Floats) -> Floats:
+    """Forces of the cells on the corners."""
+    return weights[:, :, None] * interface_normals(patch, gap)[:, None, :]
 
 
 def _resolved_share(body: Compliance, patch: Patch) -> float:

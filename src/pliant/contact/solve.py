@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -10,15 +11,16 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrs
 
 from pliant.arrays import Floats
-from pliant.contact.coupling import cross_compliance
+from pliant.contact.coupling import Resolved, cross_compliance
 from pliant.contact.detection import cross, find_overlaps
+from pliant.contact.gap import MeasuredGap
 from pliant.contact.pressure import Pressures, factored, solve_pressures
 from pliant.contact.problem import (
     ContactProblem,
     Patch,
     assemble,
-    coupling_matrix,
     gap_modes,
+    interface_normals,
     likely_cells,
     patch_of,
     stiffening,
@@ -55,7 +57,7 @@ def solve_contacts(
     All contacts are one complementarity problem; the object's rigid motions that change a gap are unknowns of it.
 
     Args:
-        thing: the object.
+        prepared: the object.
         pads: the pads.
         Ts_world_pad: their poses.
         T_world_object: the object's pose; identity if left out.
@@ -63,57 +65,69 @@ def solve_contacts(
         load: external force [N] and torque about the object's origin [N m] on it, world frame.
         cells: grid cells along a side of each region.
     """
-    if len(pads) != len(Ts_world_pad):
-        raise OptionError("pads", f"{len(pads)} pads but {len(Ts_world_pad)} poses")
     if not 6 <= cells <= 64:
         raise OptionError("cells", f"{cells} grid cells along a side; 6 to 64 are allowed")
-    start = pin.SE3.Identity() if T_world_object is None else pin.SE3(T_world_object)
+    start, wrench = starting_state(pads, Ts_world_pad, T_world_object, load)
     pose = pin.SE3(start)
-    wrench = np.zeros(6) if load is None else np.asarray(load, dtype=np.float64).reshape(6)
     pads = list(pads)
     patches = find_patches(prepared, pads, [pose.actInv(T) for T in Ts_world_pad])
     if not patches:
         return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
-    scale = 0.5 * min(prepared.surface.size, 1e3)
-    problem: ContactProblem | None = None
-    answer: Pressures | None = None
+    scale = half_size(prepared)
     force = np.zeros(0)
-    pushed = False
     for step in range(_PASSES):
-        Ts_object_pad = [pose.actInv(T) for T in Ts_world_pad]
-        coupling = coupling_matrix(prepared, patches)
-        problem = assemble(prepared, pads, Ts_object_pad, patches, coupling, cells)
+        problem = assemble(prepared, pads, [pose.actInv(T) for T in Ts_world_pad], patches, cells)
+        patches = problem.patches
         patterns, motions = gap_modes(patches, scale) if free else (np.zeros((len(patches), 0)), np.zeros((6, 0)))
-        local_load = _in_frame(pose, wrench)
-        guess = likely_cells(patches, problem, known=step > 0)
+        local_load = np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:]])
+        guess = likely_cells(problem, known=step > 0)
         answer = solve_pressures(
             problem.compliance, problem.penetration, patterns[problem.block], motions.T @ local_load, start=guess
         )
         if not answer.balanced or (free and patterns.shape[1] == len(patches) and not np.any(local_load)):
-            pushed = True
-            break
+            return pushed_away(start, pose, wrench, _uncertainty(prepared, patches))
         total = np.bincount(problem.block, answer.forces, minlength=len(patches)).astype(np.float64)
         moved = float(np.abs(patterns @ answer.motion).max(initial=0.0))
         # forces may agree by chance while the object still moves, and grids lie where it was
         still = moved <= _STILL * float(problem.penetration.max())
-        if step == _PASSES - 1 or (still and _settled(force, total, patches, problem, answer, cells)):
+        if step == _PASSES - 1 or (still and _settled(force, total, problem, answer)):
             break
         force = total
         pose = pose * pin.SE3(pin.exp3(motions[3:] @ answer.motion), motions[:3] @ answer.motion)
-        refocus(patches, problem, answer, cells)
-    assert problem is not None and answer is not None
-    if pushed:
-        warnings = _doubts(prepared, patches)
-        return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench, warnings=warnings)
-    return report(prepared, pads, patches, problem, answer, start, pose, wrench)
+        patches = refocus(problem, answer)
+    return report(prepared, pads, problem, answer, start, pose, wrench)
 
 
-def _doubts(prepared: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
-    """Why an object said to be pushed away may in truth stay."""
+def starting_state(
+    pads: Sequence[PadSurface], Ts_world_pad: Sequence[pin.SE3], T_world_object: pin.SE3 | None, load: ArrayLike | None
+) -> tuple[pin.SE3, Floats]:
+    """The object's pose before it moves and the wrench on it.
+
+    Raises:
+        OptionError: not one pose per pad.
+    """
+    if len(pads) != len(Ts_world_pad):
+        raise OptionError("pads", f"{len(pads)} pads but {len(Ts_world_pad)} poses")
+    start = pin.SE3.Identity() if T_world_object is None else pin.SE3(T_world_object)
+    return start, np.zeros(6) if load is None else np.asarray(load, dtype=np.float64).reshape(6)
+
+
+def half_size(prepared: PreparedObject) -> float:
+    """The length by which rotations compare with translations [m]; of a plane, 500 m."""
+    return 0.5 * min(prepared.surface.size, 1e3)
+
+
+def pushed_away(start: pin.SE3, pose: pin.SE3, wrench: Floats, warnings: tuple[str, ...] = ()) -> ContactState:
+    """The state of an object that no contact forces hold."""
+    return ContactState(ContactStatus.PUSHED_AWAY, (), pose, _motion(start, pose), wrench, warnings=warnings)
+
+
+def _uncertainty(prepared: PreparedObject, patches: list[Patch]) -> tuple[str, ...]:
+    """Why an object reported as pushed away may in fact stay."""
     body = prepared.body
     if body is None or body.wall is None or all(patch.radii.max() <= _WIDE * body.edge for patch in patches):
         return ()
-    return ("contacts wider than the corners of a thin wall: where their forces act is rough, it may in truth stay",)
+    return ("contacts wider than the corners of a thin wall: where their forces act is rough, it may in fact stay",)
 
 
 def find_patches(prepared: PreparedObject, pads: list[PadSurface], Ts_object_pad: list[pin.SE3]) -> list[Patch]:
@@ -125,62 +139,60 @@ def find_patches(prepared: PreparedObject, pads: list[PadSurface], Ts_object_pad
     ]
 
 
-def _in_frame(pose: pin.SE3, wrench: Floats) -> Floats:
-    """A wrench at the object's origin, from world axes to the object's."""
-    return np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:]])
-
-
 def _motion(start: pin.SE3, end: pin.SE3) -> Floats:
     return np.concatenate([end.translation - start.translation, pin.log3(end.rotation @ start.rotation.T)])
 
 
-def _settled(
-    before: Floats, now: Floats, patches: list[Patch], problem: ContactProblem, answer: Pressures, cells: int
-) -> bool:
+def _settled(before: Floats, now: Floats, problem: ContactProblem, answer: Pressures) -> bool:
     """Forces no longer change, and no pressure presses against the border of its grid."""
     if len(before) != len(now) or np.abs(now - before).max() > 4e-3 * np.abs(now).max():
         return False
-    return not any(_clipped(patch, answer.forces[problem.block == k], cells) for k, patch in enumerate(patches))
+    return not any(
+        _clipped(gap, answer.forces[problem.block == k], problem.count) for k, gap in enumerate(problem.gaps)
+    )
 
 
-def _clipped(patch: Patch, forces: Floats, cells: int) -> bool:
-    loaded = patch.cells[forces > 0.0]
-    i, j = loaded // cells, loaded % cells
-    return bool(((i == 0) | (i == cells - 1) | (j == 0) | (j == cells - 1)).any())
+def _clipped(gap: MeasuredGap, forces: Floats, count: int) -> bool:
+    loaded = gap.cells[forces > 0.0]
+    i, j = loaded // count, loaded % count
+    return bool(((i == 0) | (i == count - 1) | (j == 0) | (j == count - 1)).any())
 
 
-def refocus(patches: list[Patch], problem: ContactProblem, answer: Pressures, cells: int) -> None:
-    """Centre and size every grid by the pressure just found; keep the axes along its principal directions."""
-    for k, patch in enumerate(patches):
-        f = answer.forces[problem.block == k]
-        total = f.sum()
-        if total <= 0.0:
-            continue
-        w = f / total
-        at = w @ patch.xy
-        centred = patch.xy - at
-        step = 2.0 * patch.half / cells
-        square = w @ centred**2 + step**2 / 12.0
-        on = f > 0.0
-        reach = np.abs(centred[on]).max(axis=0) + 0.5 * step
-        patch.radii = np.sqrt(5.0 * np.maximum(square - step**2 / 12.0, 0.01 * step**2))
-        half = np.minimum(1.3 * np.sqrt(5.0 * square), reach + step)
-        if _clipped(patch, f, cells):
-            half = np.maximum(1.4 * patch.half, half)
-        tilt = w @ patch.slope
-        origin = patch.origin + at[0] * patch.axes[0] + at[1] * patch.axes[1] + float(w @ patch.height) * patch.axes[2]
-        normal = patch.axes[2] - tilt[0] * patch.axes[0] - tilt[1] * patch.axes[1]
-        normal /= np.linalg.norm(normal)
-        first = patch.axes[0] - (patch.axes[0] @ normal) * normal
-        first /= np.linalg.norm(first)
-        patch.origin, patch.axes = origin, np.array([first, cross(normal, first), normal])
-        patch.half = np.maximum(half, 0.05 * half.max())
+def refocus(problem: ContactProblem, answer: Pressures) -> list[Patch]:
+    """The patches with every grid centred and sized by the pressure just found, the axes along its principal
+    directions."""
+    forces = [answer.forces[problem.block == k] for k in range(len(problem.patches))]
+    return [
+        _refocused(patch, gap, f, problem.count) if f.sum() > 0.0 else patch
+        for patch, gap, f in zip(problem.patches, problem.gaps, forces, strict=True)
+    ]
+
+
+def _refocused(patch: Patch, gap: MeasuredGap, f: Floats, count: int) -> Patch:
+    w = f / f.sum()
+    at = w @ gap.xy
+    centred = gap.xy - at
+    step = 2.0 * patch.half / count
+    square = w @ centred**2 + step**2 / 12.0
+    reach = np.abs(centred[f > 0.0]).max(axis=0) + 0.5 * step
+    radii = np.sqrt(5.0 * np.maximum(square - step**2 / 12.0, 0.01 * step**2))
+    half = np.minimum(1.3 * np.sqrt(5.0 * square), reach + step)
+    if _clipped(gap, f, count):
+        half = np.maximum(1.4 * patch.half, half)
+    tilt = w @ gap.slope
+    x, y, z = patch.axes
+    origin = patch.origin + at[0] * x + at[1] * y + float(w @ gap.height) * z
+    normal = z - tilt[0] * x - tilt[1] * y
+    normal /= np.linalg.norm(normal)
+    first = x - (x @ normal) * normal
+    first /= np.linalg.norm(first)
+    axes = np.array([first, cross(normal, first), normal])
+    return replace(patch, origin=origin, axes=axes, half=np.maximum(half, 0.05 * half.max()), radii=radii)
 
 
 def report(
     prepared: PreparedObject,
     pads: list[PadSurface],
-    patches: list[Patch],
     problem: ContactProblem,
     answer: Pressures,
     start: pin.SE3,
@@ -193,23 +205,23 @@ def report(
     Args:
         tangential: friction on the object: along each patch's x and y [N] and about its normal [N m].
     """
-    normal_stiffness = _normal_stiffness(problem, answer, len(patches))
+    normal_stiffness = _normal_stiffness(problem, answer)
     regions: list[ContactRegion] = []
     loads: list[SurfaceLoad] = []
     numbers: dict[int, int] = {}
     warnings: list[str] = list(prepared.body.notes) if prepared.body is not None else []
     residual = wrench.copy()
-    for k, patch in enumerate(patches):
+    for k, patch in enumerate(problem.patches):
         f = answer.forces[problem.block == k]
         if f.sum() <= 0.0:
             continue
         number = numbers.get(patch.pad, 0)
         numbers[patch.pad] = number + 1
         friction = np.zeros(3) if tangential is None else tangential[k]
-        region = _region(prepared, pads[patch.pad], number, patch, f, normal_stiffness[k], pose, friction[:2])
+        region = _region(prepared, pads[patch.pad], number, problem, k, f, normal_stiffness[k], pose, friction[:2])
         regions.append(region)
         if patch.spread is not None:
-            loads.append(_surface_load(patch, f))
+            loads.append(_surface_load(patch, problem.gaps[k], problem.resolved[k], f))
         residual[:3] += region.force
         residual[3:] += cross(region.centre - pose.translation, region.force)
         residual[3:] += pose.rotation @ patch.axes[2] * friction[2]
@@ -224,18 +236,18 @@ def report(
     return ContactState(status, tuple(regions), pose, _motion(start, pose), residual, tuple(loads), tuple(warnings))
 
 
-def _surface_load(patch: Patch, f: Floats) -> SurfaceLoad:
-    assert patch.spread is not None
-    if patch.resolved is not None:
-        m = patch.axes[2] - patch.tilt @ patch.axes[:2]
-        return SurfaceLoad(patch.resolved.corners, -(patch.resolved.weights.T @ (f[:, None] * m)), np.zeros(2))
-    assert patch.placed is not None
-    along = -patch.axes[2] * f.sum() + (f @ patch.tilt) @ patch.axes[:2]
-    return SurfaceLoad(patch.spread.corners, patch.spread.weights[:, None] * along, patch.placed.radii)
+def _surface_load(patch: Patch, gap: MeasuredGap, resolved: Resolved | None, f: Floats) -> SurfaceLoad:
+    assert patch.footprints is not None and patch.spread is not None
+    if resolved is not None:
+        m = interface_normals(patch, gap)
+        return SurfaceLoad(resolved.corners, -(resolved.weights.T @ (f[:, None] * m)), np.zeros(2))
+    along = -patch.axes[2] * f.sum() + (f @ gap.tilt) @ patch.axes[:2]
+    return SurfaceLoad(patch.spread.corners, patch.spread.weights[:, None] * along, patch.footprints.radii)
 
 
-def _normal_stiffness(problem: ContactProblem, answer: Pressures, count: int) -> Floats:
+def _normal_stiffness(problem: ContactProblem, answer: Pressures) -> Floats:
     """dF_A / d(pad A inward) with the active cells, the other pads and the object's rigid motion held [N/m]."""
+    count = len(problem.patches)
     out = np.zeros(count)
     on = np.flatnonzero(answer.forces > 0.0)
     if not len(on):
@@ -257,31 +269,30 @@ def _region(
     prepared: PreparedObject,
     pad: PadSurface,
     number: int,
-    patch: Patch,
+    problem: ContactProblem,
+    k: int,
     f: Floats,
     normal_stiffness: float,
     pose: pin.SE3,
     friction: Floats,
 ) -> ContactRegion:
+    patch, gap, cell_area = problem.patches[k], problem.gaps[k], problem.cell_area(k)
     total = float(f.sum())
     w = f / total
-    at = w @ patch.xy
-    centred = patch.xy - at
-    square = w @ centred**2
+    at = w @ gap.xy
+    square = w @ (gap.xy - at) ** 2
     radii = np.sqrt(5.0 * square)
     radius = float(np.sqrt(2.5 * square.sum()))
     on = f > 0.0
-    cell_area = patch.cell_area
-    local = np.column_stack([patch.xy, patch.height])
-    centre = patch.origin + np.array([at[0], at[1], float(w @ patch.height)]) @ patch.axes
+    local = np.column_stack([gap.xy, gap.height])
+    centre = patch.origin + np.array([at[0], at[1], float(w @ gap.height)]) @ patch.axes
     rotation = np.column_stack([patch.axes[1], patch.axes[0], -patch.axes[2]])
-    T_object_contact = pin.SE3(rotation, centre)
     warnings = _region_warnings(prepared, patch, radii, radius)
-    on_pad = 1.0 if pad.pad_faces is None else float(f[on][pad.pad_faces[patch.owner[on]]].sum() / f.sum())
+    on_pad = 1.0 if pad.pad_faces is None else float(f[on][pad.pad_faces[gap.owner[on]]].sum() / f.sum())
     return ContactRegion(
         pad=pad.name,
         patch=number,
-        T_world_contact=pose * T_object_contact,
+        T_world_contact=pose * pin.SE3(rotation, centre),
         normal_force=total,
         tangential_force=friction[::-1].copy(),
         radius=radius,
@@ -292,7 +303,7 @@ def _region(
         stiffness=np.diag([*tangential_stiffness(prepared, pad, patch, radii), normal_stiffness]),
         p_world_cells=(patch.origin + local[on] @ patch.axes) @ pose.rotation.T + pose.translation,
         pressures=f[on] / cell_area,
-        depths=patch.penetration[on],
+        depths=gap.penetration[on],
         cell_area=cell_area,
         on_pad=on_pad,
         warnings=warnings

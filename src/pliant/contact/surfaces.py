@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pliant.arrays import Bools, Floats, Ints
-from pliant.contact.distance import DistanceField, Probe, distance_field
-from pliant.contact.gap import MESH, PLANE, SPHERE, Shape
+from pliant.contact.distance import DistanceField, DistanceProbe, distance_field
+from pliant.contact.gap import MESH, PLANE, SPHERE, SurfaceArrays
 from pliant.elastic import Compliance, prepare_compliance
 from pliant.errors import MaterialError, OptionError
 from pliant.objects import Liquid, Mesh, SmoothSurface, smooth_surface
@@ -56,20 +56,27 @@ class MeshSurface:
         return v.min(axis=0), v.max(axis=0)
 
     @cached_property
-    def shape(self) -> Shape:
+    def arrays(self) -> SurfaceArrays:
         """The surface as compiled code takes it."""
         s = self.smooth
-        floats = [_frozen(a, np.float64) for a in (s.mesh.vertices, s.normals, s.quadrics, s.sizes)]
-        faces, corners = (_frozen(a, np.int64) for a in (s.mesh.faces, s.corners))
-        centres, reach = _frozen(self.centres, np.float64), _frozen(self.reach, np.float64)
-        return (MESH, 0.0, floats[0], faces, floats[1], corners, floats[2], floats[3], centres, reach)
+        return SurfaceArrays(
+            MESH,
+            0.0,
+            _frozen(s.mesh.vertices),
+            _frozen(s.mesh.faces, np.int64),
+            _frozen(s.normals),
+            _frozen(s.corners, np.int64),
+            _frozen(s.quadrics),
+            _frozen(s.sizes),
+            _frozen(self.centres),
+            _frozen(self.reach),
+        )
 
     @cached_property
-    def probe(self) -> Probe:
+    def probe(self) -> DistanceProbe:
         """Its signed distance as compiled code takes it."""
         field, (low, high) = self.field, self.box
-        values = _frozen(field.values, np.float32)
-        return (MESH, 0.0, values, _frozen(field.corner, np.float64), field.step, low, high)
+        return DistanceProbe(MESH, 0.0, _frozen(field.values, np.float32), _frozen(field.corner), field.step, low, high)
 
     @property
     def size(self) -> float:
@@ -110,12 +117,12 @@ class SphereSurface:
         return self.radius * float(np.sqrt(4 * np.pi / 400))
 
     @cached_property
-    def shape(self) -> Shape:
+    def arrays(self) -> SurfaceArrays:
         """The surface as compiled code takes it."""
-        return _analytic_shape(SPHERE, self.radius)
+        return _analytic_arrays(SPHERE, self.radius)
 
     @cached_property
-    def probe(self) -> Probe:
+    def probe(self) -> DistanceProbe:
         """Its signed distance as compiled code takes it."""
         return _analytic_probe(SPHERE, self.radius, np.full(3, -self.radius), np.full(3, self.radius))
 
@@ -149,12 +156,12 @@ class PlaneSurface:
         return np.zeros((0, 3))
 
     @cached_property
-    def shape(self) -> Shape:
+    def arrays(self) -> SurfaceArrays:
         """The surface as compiled code takes it."""
-        return _analytic_shape(PLANE, 0.0)
+        return _analytic_arrays(PLANE, 0.0)
 
     @cached_property
-    def probe(self) -> Probe:
+    def probe(self) -> DistanceProbe:
         """Its signed distance as compiled code takes it."""
         return _analytic_probe(PLANE, 0.0, np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0]))
 
@@ -337,22 +344,22 @@ class PreparedObject:
         return corners, np.column_stack([first, second, 1.0 - first - second])
 
 
-def _frozen(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+def _frozen(array: NDArray[Any], dtype: type = np.float64) -> NDArray[Any]:
     """Read-only and contiguous: one type for all surfaces, so that code is compiled for one type only."""
     out: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
     out.flags.writeable = False
     return out
 
 
-def _analytic_shape(kind: int, radius: float) -> Shape:
-    rows, line = _frozen(np.zeros((0, 3)), np.float64), _frozen(np.zeros(0), np.float64)
-    three = _frozen(np.zeros((0, 3)), np.int64)
-    return (kind, float(radius), rows, three, rows, three, _frozen(np.zeros((0, 13)), np.float64), line, rows, line)
+def _analytic_arrays(kind: int, radius: float) -> SurfaceArrays:
+    rows, line, three = _frozen(np.zeros((0, 3))), _frozen(np.zeros(0)), _frozen(np.zeros((0, 3)), np.int64)
+    quadrics = _frozen(np.zeros((0, 13)))
+    return SurfaceArrays(kind, float(radius), rows, three, rows, three, quadrics, line, rows, line)
 
 
-def _analytic_probe(kind: int, radius: float, low: Floats, high: Floats) -> Probe:
+def _analytic_probe(kind: int, radius: float, low: Floats, high: Floats) -> DistanceProbe:
     values = _frozen(np.zeros((0, 0, 0)), np.float32)
-    return (kind, float(radius), values, _frozen(np.zeros(3), np.float64), 1.0, low, high)
+    return DistanceProbe(kind, float(radius), values, _frozen(np.zeros(3)), 1.0, low, high)
 
 
 def _check_elastic(name: str, young: float, poisson: float) -> None:

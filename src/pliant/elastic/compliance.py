@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,16 @@ class Wall:
     give: float
 
 
+class ElementSurface(NamedTuple):
+    """The surface of the elements as compiled code takes it."""
+
+    points: Floats
+    faces: Ints
+    patches: Floats
+    centres: Floats  # of the patches, with ``reach`` the balls around them
+    reach: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Compliance:
     """Surface compliance of a free body, for Young's modulus 1.
@@ -73,10 +83,11 @@ class Compliance:
     wall: Wall | None = None
 
     @cached_property
-    def patch_reach(self) -> tuple[Floats, Floats]:
-        """Centres and radii of balls around the patches."""
+    def elements(self) -> ElementSurface:
+        """The surface as compiled code takes it."""
         centres = self.patches.mean(axis=1)
-        return centres, np.linalg.norm(self.patches - centres[:, None], axis=2).max(axis=1)
+        reach = np.linalg.norm(self.patches - centres[:, None], axis=2).max(axis=1)
+        return ElementSurface(self.points, self.faces, self.patches, centres, reach)
 
     def displacement(self, corners: Ints, forces: Floats, young: float) -> Floats:
         """Displacement of every corner (n x 3) [m] under forces (k x 3) [N] on the given corners; rigid motion

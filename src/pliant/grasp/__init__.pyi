@@ -42,10 +42,9 @@ from pliant.grasp.quality import MEASURES as MEASURES
 from pliant.grasp.quality import Measure as Measure
 from pliant.grasp.quality import force_closure_margin as force_closure_margin
 from pliant.grasp.quality import grasp_quality as grasp_quality
-from pliant.grasp.quality import is_force_closure as is_force_closure
 from pliant.grasp.quality import joint_range as joint_range
 from pliant.grasp.results import Blame as Blame
+from pliant.grasp.results import DisturbanceResponse as DisturbanceResponse
 from pliant.grasp.results import ForceResult as ForceResult
 from pliant.grasp.results import ForceStatus as ForceStatus
 from pliant.grasp.results import Margins as Margins
-from pliant.grasp.results import Reaction as Reaction

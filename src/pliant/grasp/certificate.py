@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
 from scipy import sparse
 
 from pliant.arrays import Bools, Floats
-from pliant.grasp.cones import cone_distance
+from pliant.grasp.cones import Cones, cone_distance, solve_once
 
 # A certificate counts when only forces this many times the load could escape it.
 TRUSTED_REACH = 1e5
@@ -25,15 +24,15 @@ class Certificate:
     """A checked proof of infeasibility of A x + s = b, s in the cones; numbers in units of the load.
 
     Args:
-        matrix, right, cones: A, b and the cones as (kind, rows): "zero", "plus" (non-negative), "second" (order).
+        matrix, right, cones: A, b and the cones.
         dual: z, scaled so that b . z = -1.
         twist: motion of the object (linear, angular in {B}) along which the load does positive work and no permitted
-            contact force does negative work: the way it gets loose. None if limits or the hand are part of the proof.
+            contact force does negative work: how it gets loose. None if limits or the hand are part of the proof.
     """
 
     matrix: sparse.csc_matrix
     right: Floats
-    cones: tuple[tuple[str, int], ...]
+    cones: Cones
     dual: Floats
     twist: Floats | None = None
 
@@ -49,9 +48,7 @@ class Certificate:
         return inside and abs(float(self.right @ self.dual) + 1) < 1e-6 and self.reach > TRUSTED_REACH
 
 
-def certify(
-    matrix: sparse.csc_matrix, right: Floats, cones: tuple[tuple[str, int], ...], dual: Floats
-) -> Certificate | None:
+def certify(matrix: sparse.csc_matrix, right: Floats, cones: Cones, dual: Floats) -> Certificate | None:
     """A certificate from a solver's dual vector, or None if it proves nothing."""
     z = _into_dual_cone(cones, dual)
     # A limit that is not there is a row of zeros; its dual proves nothing and only weakens the proof.
@@ -72,9 +69,7 @@ def certify(
     return certificate if certificate.check() else None
 
 
-def least_violation(
-    matrix: sparse.csc_matrix, right: Floats, cones: tuple[tuple[str, int], ...]
-) -> tuple[float, Floats, Floats]:
+def least_violation(matrix: sparse.csc_matrix, right: Floats, cones: Cones) -> tuple[float, Floats, Floats]:
     """How much every inequality must give way, in units of the load, until there is a solution; below 0: room to spare.
 
     This program always has solutions and room around them, so it decides where the other one is on the edge.
@@ -93,31 +88,18 @@ def least_violation(
     width = matrix.shape[1]
     last = sparse.csc_matrix(([-1.0], ([0], [width])), shape=(1, width + 1))
     a = sparse.csc_matrix(sparse.vstack([sparse.hstack([matrix, sparse.csc_matrix(lift)]), last]))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = 1e-10
-    kinds = {"zero": clarabel.ZeroConeT, "plus": clarabel.NonnegativeConeT, "second": clarabel.SecondOrderConeT}
     cost = np.zeros(width + 1)
     cost[-1] = 1.0
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix((width + 1, width + 1)),
-        cost,
-        a,
-        np.append(right, 1.0),
-        [*(kinds[kind](count) for kind, count in cones), clarabel.NonnegativeConeT(1)],
-        settings,
-    )
-    answer = solver.solve()
+    answer = solve_once(cost, a, np.append(right, 1.0), (*cones, ("plus", 1)), tolerance=1e-10)
     x, z = np.array(answer.x), np.array(answer.z)
     return float(x[-1]), x[:-1], z[:-1]
 
 
-def _linear_rows(cones: tuple[tuple[str, int], ...]) -> Bools:
+def _linear_rows(cones: Cones) -> Bools:
     return np.concatenate([np.full(count, kind == "plus") for kind, count in cones])
 
 
-def _into_dual_cone(cones: tuple[tuple[str, int], ...], dual: Floats) -> Floats:
+def _into_dual_cone(cones: Cones, dual: Floats) -> Floats:
     z = dual.copy()
     start = 0
     for kind, count in cones:

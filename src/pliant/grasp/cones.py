@@ -14,8 +14,9 @@ Everything but E and e is repeated for each disturbance, whose elastic answer sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
@@ -24,6 +25,9 @@ from scipy import sparse
 
 from pliant.arrays import Floats
 from pliant.grasp.layout import ContactModel, Layout
+
+Cones = Sequence[tuple[str, int]]
+"""Cones as (kind, rows): "zero", "plus" (non-negative), "second" (order)."""
 
 # Weight of the mean force beside the largest one. The largest force then is within this part of its least possible
 # value for certain; on the thousand random grasps of the tests it is within 1e-6 of it.
@@ -50,7 +54,7 @@ class Family(StrEnum):
     BALANCE = "balance"
 
 
-class Shape(NamedTuple):
+class ProgramShape(NamedTuple):
     """What decides the sparsity pattern; programs of one shape share a solver. (Tuples here: a loop makes many.)"""
 
     layout: Layout
@@ -77,7 +81,7 @@ class Numbers(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What the solver said."""
+    """The solver's answer."""
 
     status: str
     x: Floats
@@ -105,7 +109,7 @@ class _RowTable:
 class ConeProgram:
     """One shape of the program with its kept Clarabel solver; the answer does not depend on what was solved before."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ProgramShape) -> None:
         self.shape = shape
         layout, m = shape.layout, shape.loads
         n, size = len(layout.models), layout.size
@@ -224,9 +228,7 @@ class ConeProgram:
         return sparse.csc_matrix((data, self._indices, self._pointers), shape=shape), self._right.copy()
 
     def _new_solver(self, data: Floats, careful: bool) -> clarabel.DefaultSolver:
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.max_threads = 1
+        settings = _quiet_settings()
         # Presolve would change the pattern; equilibration would remember the first numbers ever solved.
         settings.presolve_enable = False
         settings.input_sparse_dropzeros = False
@@ -235,15 +237,36 @@ class ConeProgram:
         if careful:
             settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = 1e-9
             settings.max_iter = 400
-        kinds = {"zero": clarabel.ZeroConeT, "plus": clarabel.NonnegativeConeT, "second": clarabel.SecondOrderConeT}
-        width = len(self._cost)
-        matrix = sparse.csc_matrix((data, self._indices, self._pointers), shape=(len(self._right), width))
-        nothing = sparse.csc_matrix((width, width))
-        cones = [kinds[kind](count) for kind, count in self.cones]
-        return clarabel.DefaultSolver(nothing, self._cost, matrix, self._right, cones, settings)
+        matrix = sparse.csc_matrix((data, self._indices, self._pointers), shape=(len(self._right), len(self._cost)))
+        return _solver(self._cost, matrix, self._right, self.cones, settings)
 
 
-def cone_distance(cones: tuple[tuple[str, int], ...], s: Floats, *, dual: bool = False) -> float:
+def solve_once(
+    cost: Floats, matrix: sparse.csc_matrix, right: Floats, cones: Cones, *, tolerance: float | None = None
+) -> Any:
+    """Clarabel's answer to min cost . x with A x + s = b, s in the cones; ``tolerance`` instead of its own."""
+    settings = _quiet_settings()
+    if tolerance is not None:
+        settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = tolerance
+    return _solver(cost, matrix, right, cones, settings).solve()
+
+
+def _quiet_settings() -> Any:
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    return settings
+
+
+def _solver(
+    cost: Floats, matrix: sparse.csc_matrix, right: Floats, cones: Cones, settings: Any
+) -> clarabel.DefaultSolver:
+    kinds = {"zero": clarabel.ZeroConeT, "plus": clarabel.NonnegativeConeT, "second": clarabel.SecondOrderConeT}
+    nothing = sparse.csc_matrix((len(cost), len(cost)))
+    return clarabel.DefaultSolver(nothing, cost, matrix, right, [kinds[kind](rows) for kind, rows in cones], settings)
+
+
+def cone_distance(cones: Cones, s: Floats, *, dual: bool = False) -> float:
     """How far s is outside the product of cones (largest violation); 0 inside. The dual of "zero" is everything."""
     worst = 0.0
     start = 0

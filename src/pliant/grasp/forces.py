@@ -19,17 +19,17 @@ from scipy import sparse
 from pliant.arrays import Floats
 from pliant.errors import OptionError, PliantError, unknown_name
 from pliant.grasp.certificate import Certificate, certify, least_violation
-from pliant.grasp.cones import ConeProgram, Family, Objective, Shape, Solution, cone_distance
+from pliant.grasp.cones import ConeProgram, Family, Objective, ProgramShape, Solution, cone_distance
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.loads import ForceProblem
-from pliant.grasp.results import Blame, ForceResult, ForceStatus, Margins, Reaction
+from pliant.grasp.results import Blame, DisturbanceResponse, ForceResult, ForceStatus, Margins
 
 # A point this far outside its cones, in units of the load, still counts as on the edge.
 EDGE = 1e-6
 KEPT_PROGRAMS = 64
 _NOTHING = np.zeros(0)
 
-E = TypeVar("E", Objective, Reaction)
+E = TypeVar("E", Objective, DisturbanceResponse)
 
 
 class SolverFailure(PliantError):
@@ -45,7 +45,7 @@ class ForceSolver:
         objective: "largest" (largest contact force first, sum second) or "loading" (the cost of [D]).
         margin: delta, how far from slipping and from the force limit every contact stays [N].
         explain: whether an infeasible problem is asked again without each family of constraints, for the blame.
-        prove: whether the solver's word that a problem is infeasible is proved and the proof checked. A control loop
+        prove: whether the solver's answer that a problem is infeasible is proved and the proof checked. A control loop
             that has another answer ready cannot wait for it.
     """
 
@@ -61,7 +61,7 @@ class ForceSolver:
         self.margin = margin
         self.explain = explain
         self.prove = prove
-        self._programs: OrderedDict[Shape, ConeProgram] = OrderedDict()
+        self._programs: OrderedDict[ProgramShape, ConeProgram] = OrderedDict()
 
     def solve(
         self,
@@ -75,7 +75,7 @@ class ForceSolver:
         stiffness: ArrayLike | None = None,
         joint_compliance: ArrayLike | None = None,
         disturbances: ArrayLike | None = None,
-        reaction: Reaction | str = Reaction.ELASTIC,
+        reaction: DisturbanceResponse | str = DisturbanceResponse.ELASTIC,
     ) -> ForceResult:
         """The smallest sufficient forces for these contacts and this load.
 
@@ -103,7 +103,10 @@ class ForceSolver:
             stiffness=stiffness,
             joint_compliance=joint_compliance,
         )
-        if len(problem.disturbances) and _choice(Reaction, reaction, "reaction") is Reaction.ACTIVE:
+        if (
+            len(problem.disturbances)
+            and _choice(DisturbanceResponse, reaction, "reaction") is DisturbanceResponse.ACTIVE
+        ):
             return self._solve_each(problem)
         return self._solve(problem)
 
@@ -161,7 +164,7 @@ class ForceSolver:
 
     def _program(self, problem: ForceProblem, dropped: frozenset[Family], objective: Objective) -> ConeProgram:
         numbers = problem.numbers(dropped)
-        shape = Shape(
+        shape = ProgramShape(
             problem.contacts.layout,
             len(numbers.rows),
             len(numbers.torque_rows),

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from pliant.arrays import Floats
 from pliant.errors import GraspError
+from pliant.grasp.cones import solve_once
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, reference_length
@@ -107,7 +108,7 @@ def _least_usage(
     d, k = matrix.shape
     rows = [np.vstack([np.zeros((1, k + 1)), np.hstack([-matrix, np.zeros((d, 1))])])]
     right = [np.concatenate([[tolerance], given])]
-    cones: list[object] = [clarabel.SecondOrderConeT(d + 1)]
+    cones = [("second", d + 1)]
     place = {int(component): column for column, component in enumerate(sideways)}
     for i, part in enumerate(contacts.layout.slices):
         if contacts.models[i] is ContactModel.FRICTIONLESS:
@@ -118,25 +119,14 @@ def _least_usage(
         block[np.arange(1, 1 + len(columns)), columns] = -1.0
         rows.append(block)
         right.append(np.zeros(len(block)))
-        cones.append(clarabel.SecondOrderConeT(len(block)))
+        cones.append(("second", len(block)))
     # rho >= 0 even where no contact presses.
     rows.append(-np.eye(1, k + 1, k))
     right.append(np.zeros(1))
-    cones.append(clarabel.NonnegativeConeT(1))
+    cones.append(("plus", 1))
     cost = np.zeros(k + 1)
     cost[k] = 1.0
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix((k + 1, k + 1)),
-        cost,
-        sparse.csc_matrix(np.vstack(rows)),
-        np.concatenate(right),
-        cones,
-        settings,
-    )
-    answer = solver.solve()
+    answer = solve_once(cost, sparse.csc_matrix(np.vstack(rows)), np.concatenate(right), cones)
     found = answer.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
     x = np.array(answer.x, dtype=np.float64)
     return found, x[:k], max(float(x[k]), 0.0)

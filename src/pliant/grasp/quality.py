@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from pliant.errors import OptionError
+from pliant.grasp.cones import solve_once
 from pliant.grasp.contacts import ContactSet
 from pliant.grasp.forces import ForceSolver
 from pliant.grasp.hulls import edge_wrenches, epsilon_l1, epsilon_linf, wrench_volume
 from pliant.grasp.layout import ContactModel
 from pliant.grasp.matrix import component_scale, grasp_matrix, object_report, reference_length
-
-# A margin below this is rounding of the cone solver, not closure.
-CLOSURE_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -27,115 +25,83 @@ class Measure:
     Args:
         name: key in the reports.
         meaning: what it says about the grasp.
-        unit: SI; "1" for a plain number.
-        lowest, highest: ends of its range.
-        better: "higher" or "lower".
         invariance: what leaves it unchanged and what does not.
+        unit: SI; "1" for a plain number.
+        better: "higher" or "lower".
+        lowest, highest: ends of its range.
     """
 
     name: str
     meaning: str
-    unit: str
-    lowest: float
-    highest: float
-    better: str
     invariance: str
+    unit: str = "1"
+    better: str = "higher"
+    lowest: float = 0.0
+    highest: float = np.inf
 
 
 _BY_LENGTH = (
     "unchanged by moving or turning everything, units and contact order; depends on the length that divides torques"
 )
+_PYRAMIDS = " and, by a few per cent, on how the friction pyramids are turned"
 _MEASURES = (
     Measure(
         "smallest_singular_value",
         "weakest wrench that unit contact forces make, friction aside; 0: some wrench cannot be answered",
-        "1",
-        0.0,
-        np.inf,
-        "higher",
         _BY_LENGTH,
     ),
     Measure(
         "ellipsoid_volume",
         "product of the singular values of G: volume of wrenches that unit contact forces make, over that of a ball",
-        "1",
-        0.0,
-        np.inf,
-        "higher",
         _BY_LENGTH + "; rankings of grasps do not",
     ),
     Measure(
         "isotropy",
         "smallest over largest singular value of G: 1 when all wrenches are equally easy",
-        "1",
-        0.0,
-        1.0,
-        "higher",
         _BY_LENGTH,
+        highest=1.0,
     ),
     Measure(
         "epsilon_l1",
         "smallest wrench that breaks the grasp when the normal forces sum to 1 (Ferrari-Canny)",
-        "1",
-        0.0,
-        np.inf,
-        "higher",
-        _BY_LENGTH + " and, by a few per cent, on how the friction pyramids are turned",
+        _BY_LENGTH + _PYRAMIDS,
     ),
     Measure(
         "epsilon_linf",
         "smallest wrench that breaks the grasp when every normal force is at most 1 (Ferrari-Canny)",
-        "1",
-        0.0,
-        np.inf,
-        "higher",
-        _BY_LENGTH + " and, by a few per cent, on how the friction pyramids are turned",
+        _BY_LENGTH + _PYRAMIDS,
     ),
     Measure(
         "wrench_volume",
         "volume of the wrenches held when the normal forces sum to 1",
-        "1",
-        0.0,
-        np.inf,
-        "higher",
-        _BY_LENGTH + " (its third power) and, by a few per cent, on how the friction pyramids are turned",
+        _BY_LENGTH + " (its third power)" + _PYRAMIDS,
     ),
     Measure(
         "force_closure_margin",
         "room inside the friction cones of the best squeeze with a mean normal force of 1; above 0 with a full-rank G "
         "is force closure",
-        "1",
-        -np.inf,
-        np.inf,
-        "higher",
         "unchanged by frames, units, contact order and the centre of mass; round cones, no pyramids",
+        lowest=-np.inf,
     ),
     Measure(
         "centroid_distance",
         "from the centroid of the contacts to the centre of mass",
-        "m",
-        0.0,
-        np.inf,
-        "lower",
         "unchanged by moving or turning everything and by contact order; grows with the object",
+        "m",
+        "lower",
     ),
     Measure(
         "largest_force",
         "largest contact force that the load needs",
-        "N",
-        0.0,
-        np.inf,
-        "lower",
         "unchanged by frames, units and contact order; proportional to the load; infinite when it cannot be held",
+        "N",
+        "lower",
     ),
     Measure(
         "joint_range",
         "mean squared distance of the joints from the middle of their ranges, summed over joints",
-        "1",
-        0.0,
-        np.inf,
-        "lower",
-        "unchanged by frames and units and by which way joints count; a quarter per joint at its limits",
+        "unchanged by frames and units and by the sign of the joints; a quarter per joint at its limits",
+        better="lower",
     ),
 )
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _MEASURES}
@@ -183,11 +149,6 @@ def grasp_quality(
     return quality
 
 
-def is_force_closure(contacts: ContactSet) -> bool:
-    """Whether any wrench at all can be held by pressing hard enough: G of full rank and a squeeze inside the cones."""
-    return object_report(contacts).is_full and force_closure_margin(contacts) > CLOSURE_TOLERANCE
-
-
 def force_closure_margin(contacts: ContactSet) -> float:
     """Largest delta with G f = 0, mean f_n = 1 and |(f_t, m / e)| <= mu f_n - delta at every contact.
 
@@ -203,7 +164,7 @@ def force_closure_margin(contacts: ContactSet) -> float:
     size, n = layout.size, len(contacts)
     blocks = [np.hstack([balance, np.zeros((len(balance), 1))]), np.zeros((1, size + 1))]
     blocks[1][0, layout.normal] = 1.0
-    cones = [clarabel.ZeroConeT(len(balance) + 1)]
+    cones = [("zero", len(balance) + 1)]
     for i, part in enumerate(layout.slices):
         others = [c for c in range(part.start, part.stop) if c != layout.normal[i]]
         rows = np.zeros((1 + len(others), size + 1))
@@ -212,18 +173,13 @@ def force_closure_margin(contacts: ContactSet) -> float:
         rows[0, -1] = 1.0
         rows[np.arange(1, 1 + len(others)), others] = -1.0
         blocks.append(rows)
-        cones.append(clarabel.NonnegativeConeT(1) if smooth else clarabel.SecondOrderConeT(len(rows)))
+        cones.append(("plus", 1) if smooth else ("second", len(rows)))
     matrix = np.vstack(blocks)
     right = np.zeros(len(matrix))
     right[len(balance)] = n
     cost = np.zeros(size + 1)
     cost[-1] = -1.0
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    nothing = sparse.csc_matrix((size + 1, size + 1))
-    solver = clarabel.DefaultSolver(nothing, cost, sparse.csc_matrix(matrix), right, cones, settings)
-    answer = solver.solve()
+    answer = solve_once(cost, sparse.csc_matrix(matrix), right, cones)
     if answer.status in (clarabel.SolverStatus.PrimalInfeasible, clarabel.SolverStatus.AlmostPrimalInfeasible):
         return -np.inf
     return float(answer.x[-1])

@@ -20,7 +20,7 @@ class ForceStatus(StrEnum):
     INFEASIBLE = "infeasible"
 
 
-class Reaction(StrEnum):
+class DisturbanceResponse(StrEnum):
     """How the hand meets a disturbance."""
 
     ELASTIC = "elastic"  # the commanded squeeze stays, the springs at the contacts take the rest: -G_K^R d
