@@ -3,9 +3,9 @@
     python benchmarks/calibration.py [--quick] [--things ball,ring] [--seeds 0,1] [--out FILE.json]
 
 A ball, a sponge and a ring lie on a table, planned with the wrong constants (the plans of the tests: parallel gripper
-from above), are squeezed, lifted and let slip in the lab, and the contact model is fitted to what the pads felt. Told
-are found over true values: 1 is right, 0.85 to 1.15 is asked. Nothing is left out; a squeeze that fails is told with
-its reason.
+from above), are squeezed, lifted and let slip in the lab, and the contact model is fitted to what the pads measured.
+Printed are found over true values: 1 is right, 0.85 to 1.15 is asked. Nothing is left out; a squeeze that fails is
+printed with its reason.
 """
 
 from __future__ import annotations
