@@ -77,7 +77,7 @@ def write(n):
     save_calibration(found, "t.calibration.yaml", young=1e5, friction=0.5)
 """,
     "cache": """
-from pliant.objects.cache import store_arrays
+from pliant.elastic.cache import store_arrays
 def write(n):
     store_arrays(f"key-{n % 3}", {"n": np.full(300_000, float(n)), "m": np.arange(1000)}, limit=4_000_000)
 """,
