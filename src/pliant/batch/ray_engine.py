@@ -19,7 +19,7 @@ from typing import Any
 
 from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
-from pliant.batch.supervised_worker import Attempt, Limits, SupervisedWorker
+from pliant.batch.supervised_worker import Attempt, Failure, Limits, SupervisedWorker
 from pliant.errors import OptionError, Problem
 
 ASK_EVERY = 2.0
@@ -95,11 +95,11 @@ class RayEngine:
         except self._ray.exceptions.RayTaskError as bad:
             if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
                 raise cause from None
-            return Attempt("", False, None, "node", f"the task failed: {_line(cause)}", str(bad)[-4000:])
+            return Attempt(None, Failure("node", f"the task failed: {_line(cause)}", str(bad)[-4000:]))
         except self._ray.exceptions.RayError as bad:
             reason = f"the node or its worker was lost: {type(bad).__name__}"
-            return Attempt("", False, None, "node", reason, _line(bad))
-        if not attempt.ok:
+            return Attempt(None, Failure("node", reason, _line(bad)))
+        if attempt.failure is not None:
             return attempt
         self._count += 1
         made = self._folder / f"ray.{self._count}"
@@ -135,7 +135,7 @@ def run_on_node(
     files: dict[str, bytes] = {}
     with node_folder() as folder:
         attempt = _WORKERS[key].run(Item(name, arguments), folder / "made")
-        if attempt.ok and attempt.made is not None:
+        if attempt.failure is None and attempt.made is not None:
             found = [path for path in attempt.made.rglob("*") if path.is_file()]
             files = {str(path.relative_to(attempt.made)): path.read_bytes() for path in found}
     facts = attempt.facts | {"host": os.uname().nodename, "node": _ray().get_runtime_context().get_node_id()}

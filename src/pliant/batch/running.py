@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -153,20 +153,20 @@ class _Run:
 
     def _take(self, item: Item, outcome: Attempt) -> None:
         attempt = len(self.reasons.get(item.name, ())) + 1
-        facts = {"item": item.name, "attempt": attempt, "ok": outcome.ok}
-        if outcome.ok:
+        failure = outcome.failure
+        facts = {"item": item.name, "attempt": attempt, "ok": failure is None, "finished_at": time.time()}
+        if failure is None:
             assert outcome.made is not None
             self.store.commit(item.name, outcome.made)
             self.reasons.pop(item.name, None)
             self.done += 1
-            self.store.log(**facts, finished_at=time.time(), **outcome.facts)
+            self.store.log(**facts, **outcome.facts)
             return
-        self.store.log(**facts, finished_at=time.time(), kind=outcome.kind, reason=outcome.reason, **outcome.facts)
+        self.store.log(**facts, kind=failure.kind, reason=failure.reason, **outcome.facts)
         if outcome.made is not None:
             shutil.rmtree(outcome.made, ignore_errors=True)
-        reason = {"kind": outcome.kind, "reason": outcome.reason, "detail": outcome.detail}
         reasons = self.reasons.setdefault(item.name, [])
-        reasons.append(reason)
+        reasons.append(asdict(failure))
         if len(reasons) < ATTEMPTS:
             self.waiting.append(item)
         else:

@@ -47,34 +47,37 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why an attempt at an item failed.
+
+    Args:
+        kind: ``error`` (the work raised), ``died``, ``time``, ``memory``, ``node``.
+        reason: in a line.
+        detail: a traceback or the last lines of the worker's log.
+    """
+
+    kind: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
 class Attempt:
     """What became of one attempt at an item.
 
     Args:
-        item: its name.
-        ok: finished; ``made`` holds rows and files.
-        made: the scratch folder.
-        kind: of the failure: ``error`` (the work raised), ``died``, ``time``, ``memory``, ``node``.
-        reason: in a line.
-        detail: a traceback or the last lines of the worker's log.
+        made: the scratch folder, with rows and files if it is finished.
+        failure: None: it is finished.
         facts: wall time, CPU time, memory, worker.
     """
 
-    item: str
-    ok: bool
-    made: Path | None = None
-    kind: str = ""
-    reason: str = ""
-    detail: str = ""
+    made: Path | None
+    failure: Failure | None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 class _LostError(Exception):
-    """The worker cannot go on with its item: why, as in `Attempt`; without a reason its exit code is one."""
-
-    def __init__(self, kind: str, reason: str = "") -> None:
-        super().__init__(kind, reason)
-        self.kind, self.reason = kind, reason
+    """The worker cannot go on with its item: kind of failure and reason; without a reason its exit code is one."""
 
 
 class SupervisedWorker:
@@ -125,12 +128,11 @@ class SupervisedWorker:
             answer = self._ask(process, question, began)
         except _LostError as lost:
             facts["wall_s"] = time.monotonic() - began
-            reason = _death(self._end())
-            return Attempt(item.name, False, scratch, lost.kind, lost.reason or reason, self._log_end(), facts)
-        facts |= {key: answer[key] for key in ("wall_s", "cpu_s", "peak_bytes", "rows") if key in answer}
-        if answer["ok"]:
-            return Attempt(item.name, True, scratch, facts=facts)
-        return Attempt(item.name, False, scratch, answer["kind"], answer["reason"], answer["detail"], facts)
+            kind, reason = lost.args
+            death = _death(self._end())
+            return Attempt(scratch, Failure(kind, reason or death, self._log_end()), facts)
+        failure = answer.pop("failure")
+        return Attempt(scratch, failure and Failure(**failure), facts | answer)
 
     def close(self) -> None:
         """End the worker now, from any thread; an item that it was at is lost."""
@@ -193,7 +195,7 @@ class SupervisedWorker:
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
         except OSError:
-            raise _LostError("died") from None
+            raise _LostError("died", "") from None
         return self._receive(process, began, self.limits.time, self.limits.memory)
 
     def _receive(
@@ -212,7 +214,7 @@ class SupervisedWorker:
             if poll.poll(None if wait is None else 1000 * wait):
                 more = os.read(file, 65536)
                 if not more:
-                    raise _LostError("died")
+                    raise _LostError("died", "")
                 line, end, rest = (self._received + more).partition(b"\n")
                 self._received = rest if end else line
                 if end:

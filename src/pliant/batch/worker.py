@@ -70,13 +70,13 @@ def _answer(work: Work, question: dict[str, Any]) -> dict[str, Any]:
         with _address_space(question["memory_limit"]):
             rows = work.run(question["arguments"], scratch / "files")
             count = write_rows(scratch / "rows.parquet", question["item"], work.columns, rows)
-        answer: dict[str, Any] = {"ok": True, "rows": count}
+        answer: dict[str, Any] = {"failure": None, "rows": count}
     except MemoryError as bad:
         limit = question["memory_limit"]
         reason = f"out of memory: the limit is {limit / 1e6:.0f} MB" if limit else "out of memory"
-        answer = {"ok": False, "kind": "memory", "reason": reason, "detail": _detail(bad)}
+        answer = {"failure": {"kind": "memory", "reason": reason, "detail": _detail(bad)}}
     except Exception as bad:
-        answer = {"ok": False, "kind": "error", "reason": _reason(bad), "detail": _detail(bad)}
+        answer = {"failure": {"kind": "error", "reason": _reason(bad), "detail": _detail(bad)}}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return answer | {"wall_s": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_bytes": peak}
 
