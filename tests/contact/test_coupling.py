@@ -11,7 +11,7 @@ from contact_bodies import pose_along, spread_ball
 
 from pliant.contact import PreparedObject
 from pliant.contact.coupling import Footprint, footprint
-from pliant.contact.problem import Patch, coupling_matrix
+from pliant.contact.problem import Patch, coupling_matrix, footprints_of
 from pliant.elastic.compliance import Compliance
 
 RADIUS = 0.03
@@ -152,9 +152,8 @@ def test_coupling_does_not_change_with_the_frame_of_the_object(soft: PreparedObj
         ),
     )
     for radius in (1.5 * body.edge, 0.7 * body.edge):
-        here, there = patches_at(radius), patches_at(radius)
-        for patch in there:
-            patch.origin, patch.axes = T.act(patch.origin), patch.axes @ R.T
+        here = patches_at(radius)
+        there = [replace(patch, origin=T.act(patch.origin), axes=patch.axes @ R.T) for patch in here]
         tolerance = 2.0**-23 * float(np.abs(body.matrix).max()) / soft.young
         np.testing.assert_allclose(coupling_matrix(moved, there), coupling_matrix(soft, here), atol=tolerance)
 
@@ -201,20 +200,18 @@ def test_contacts_on_a_half_space_do_not_act_on_each_other(soft: PreparedObject)
 @pytest.mark.parametrize("what", ["origin", "axes", "radii"])
 def test_footprints_are_laid_anew_when_a_contact_has_moved(soft: PreparedObject, what: str) -> None:
     edge = body_of(soft).edge
-    used, fresh = patch_at(DIRECTIONS[0], edge), patch_at(DIRECTIONS[0], edge)
-    coupling_matrix(soft, [used])
-    first = used.spread
+    patch = patch_at(DIRECTIONS[0], edge)
+    first = footprints_of(body_of(soft), patch)
     tilt = pin.exp3(np.array([0.05, 0.0, 0.0]))
     change = {
-        "origin": fresh.origin + 0.1 * edge * fresh.axes[0],
-        "axes": fresh.axes @ tilt,
-        "radii": 2.0 * fresh.radii,
+        "origin": patch.origin + 0.1 * edge * patch.axes[0],
+        "axes": patch.axes @ tilt,
+        "radii": 2.0 * patch.radii,
     }
-    for patch in (used, fresh):
-        setattr(patch, what, change[what])
+    used = replace(patch, footprints=first, **{what: change[what]})
+    fresh = replace(patch, **{what: change[what]})
     np.testing.assert_array_equal(coupling_matrix(soft, [used]), coupling_matrix(soft, [fresh]))
-    assert used.spread is not first
+    second = footprints_of(body_of(soft), used)
+    assert second is not first
     # those of the pass before serve where nothing has moved
-    second = used.spread
-    coupling_matrix(soft, [used])
-    assert used.spread is second
+    assert footprints_of(body_of(soft), replace(used, footprints=second)) is second

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from force_loops import GRIPPER, SDH2, assembly_of, ball_in, loop_of, planned_contacts
-from pliant.control.guarded_closing import FASTEST, SLOWEST, GuardedClosing
 
 from pliant.control import CalibrationFactors, ControlOptions, ForceLoop
+from pliant.control.phases.close import FASTEST, SLOWEST, GuardedClosing
 from pliant.planner import ContactTimeline, Phase
 
 PHALANGES = ("proximal", "distal")

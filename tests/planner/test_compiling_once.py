@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pliant.contact import compiled, compiled_here
+from pliant.contact import compiled_here, deepest
 from pliant.planner import worker_processes
 from pliant.planner.worker_processes import Worker
 
@@ -78,13 +78,13 @@ def test_what_was_compiled_before_the_source_was_changed_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "cache")))
-    monkeypatch.setattr(compiled.deepest, "search", kept)
+    monkeypatch.setattr(deepest, "search", kept)
     assert not compiled_here()  # no folder
     file = tmp_path / "cache" / "deepest.search-123.py311.nbi"
     file.parent.mkdir()
     file.touch()
     assert compiled_here()
-    before = Path(compiled.deepest.__file__).stat().st_mtime - 1.0
+    before = Path(deepest.__file__).stat().st_mtime - 1.0
     os.utime(file, (before, before))
     assert not compiled_here()
     file.rename(file.with_name("deepest.candidates-123.py311.nbi"))
