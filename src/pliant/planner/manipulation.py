@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
+from pliant.motion import damped_least_squares
 from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.depth_search import Failure
@@ -209,8 +210,7 @@ class _Carried:
         for _ in range(25):
             points, jacobian = self._points(q)
             error = (targets - points).ravel()
-            J = jacobian[:, joints]
-            step = J.T @ np.linalg.solve(J @ J.T + DAMPING**2 * np.eye(len(J)), error)
+            step = damped_least_squares(jacobian[:, joints], error, DAMPING)
             step *= min(1.0, 0.15 / max(float(np.abs(step).max()), 1e-12))
             new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
             moved = float(np.abs(new - q[joints]).max())
