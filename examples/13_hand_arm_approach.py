@@ -22,17 +22,19 @@ for name, tip in tips.items():
     grasp[name] = GraspPoint(tip - 0.03 * normal, normal)
 
 free = approach(assembly, assembly.q_home, grasp, distance=0.03)
-print(f"together {free.together.duration:.2f} s, arm then fingers {free.sequential.duration:.2f} s: {free.way.value}")
+print(
+    f"together {free.together.duration:.2f} s, arm then fingers {free.sequential.duration:.2f} s: {free.variant.value}"
+)
 
 between = 0.5 * (robot.pose(PALM_FRAME, assembly.q_home).translation + centre)
 wall = Obstacle("wall", box(0.6, 0.02, 0.6), pin.SE3(np.eye(3), between))
 clearance = Clearance(robot, [wall])
 blocked = approach(assembly, assembly.q_home, grasp, distance=0.03, clearance=clearance)
 tightest = clearance.along(blocked.motion.q)
-print(f"with a wall: {blocked.together.status.value} ({blocked.together.reason}); {blocked.way.value}")
+print(f"with a wall: {blocked.together.status.value} ({blocked.together.reason}); {blocked.variant.value}")
 print(f"it takes {blocked.motion.duration:.2f} s and stays {1e3 * tightest.distance:.1f} mm clear of the wall")
 
-assert free.way is ApproachVariant.TOGETHER
+assert free.variant is ApproachVariant.TOGETHER
 assert free.time_saved > 0.1
-assert blocked.way is ApproachVariant.PLANNED
+assert blocked.variant is ApproachVariant.PLANNED
 assert tightest.distance > 0.0

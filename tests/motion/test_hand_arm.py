@@ -61,7 +61,7 @@ def test_pregrasp_points_lie_on_the_normal():
 def test_all_tips_arrive_together_and_sooner_than_one_after_the_other(assembly, grasp):
     limits = JointLimits.of(assembly.robot, acceleration=assembly.acceleration_limits)
     result = approach(assembly, assembly.q_home, grasp, limits=limits)
-    assert result.way is ApproachVariant.TOGETHER
+    assert result.variant is ApproachVariant.TOGETHER
     assert result.together.arrived
     assert result.sequential.arrived
     assert max(tip_errors(assembly, result.motion.q[-1], grasp)) <= 1e-3
@@ -95,7 +95,7 @@ def test_a_wall_in_the_way_is_noticed_and_gone_round(assembly, grasp):
     result = approach(assembly, assembly.q_home, grasp, clearance=clearance)
     assert result.together.status is MotionStatus.COLLISION
     assert "wall" in result.together.reason
-    assert result.way is ApproachVariant.PLANNED
+    assert result.variant is ApproachVariant.PLANNED
     assert result.motion.arrived
     assert max(tip_errors(assembly, result.motion.q[-1], grasp)) <= 1e-3
     assert clearance.along(result.motion.q).distance > 0.0
@@ -109,7 +109,7 @@ def test_points_that_cannot_be_reached_are_reported_as_a_stall(assembly, grasp):
     thumb = grasp["thumb"]
     torn = grasp | {"thumb": GraspPoint(np.asarray(thumb.point) + np.array([0.0, 0.0, 0.5]), thumb.normal)}
     result = approach(assembly, assembly.q_home, torn, seeds=3)
-    assert result.way is ApproachVariant.NONE
+    assert result.variant is ApproachVariant.NONE
     assert result.together.status is MotionStatus.STALLED
     assert "mm" in result.together.reason
     assert result.together.error_m > 0.05
@@ -120,14 +120,14 @@ def test_goal_inside_an_obstacle_has_no_way(assembly, grasp):
     centre = np.mean([pregrasp_point(point, 0.03) for point in grasp.values()], axis=0)
     blob = Obstacle("blob", sphere(0.25), pin.SE3(np.eye(3), centre))
     result = approach(assembly, assembly.q_home, grasp, clearance=Clearance(assembly.robot, [blob]), seeds=3)
-    assert result.way is ApproachVariant.NONE
+    assert result.variant is ApproachVariant.NONE
     assert result.together.status is MotionStatus.COLLISION
 
 
 def test_a_start_in_collision_is_said_to_be_one(assembly, grasp):
     blob = Obstacle("blob", sphere(0.05), assembly.robot.pose("palm_frame", assembly.q_home))
     result = approach(assembly, assembly.q_home, grasp, clearance=Clearance(assembly.robot, [blob]), seeds=1)
-    assert result.way is ApproachVariant.NONE
+    assert result.variant is ApproachVariant.NONE
     assert result.together.status is MotionStatus.COLLISION
     assert result.motion.status is MotionStatus.NO_PATH
     assert "the start is in collision" in result.motion.reason

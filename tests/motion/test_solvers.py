@@ -15,6 +15,7 @@ from pliant.motion import (
     PinvSolver,
     QpSolver,
     VelocityProblem,
+    damped_least_squares,
     make_solver,
 )
 
@@ -214,3 +215,12 @@ def test_unknown_solver_names_the_closest():
 def test_settings_outside_their_range_are_refused(make):
     with pytest.raises(OptionError):
         make()
+
+
+def test_damped_least_squares_minimises_error_plus_damping():
+    """The gradient J^T (J dx - e) + d^2 dx vanishes, for more rows than columns and for fewer."""
+    rng = np.random.default_rng(3)
+    for shape in ((4, 7), (7, 4), (6, 6)):
+        J, error = rng.normal(size=shape), rng.normal(size=shape[0])
+        dx = damped_least_squares(J, error, 0.1)
+        np.testing.assert_allclose(J.T @ (J @ dx - error) + 0.1**2 * dx, 0.0, atol=1e-12)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pliant.planner.depth_search import CORRECTION, DepthSearch, Failure
+from pliant.planner.depth_search import CORRECTION, DepthSearch
+from pliant.planner.reasons import Failure, Reason
 
-TOO_STRONG = Failure("force above the limit", 1.5, "of the limit")
-TOO_LITTLE = Failure("fewer than two fingers touch", 1.0, "links")
-SHORT = Failure("force too small", 0.1, "N")
+TOO_STRONG = Failure(Reason.FORCE_LIMIT, 1.5, "of the limit")
+TOO_LITTLE = Failure(Reason.TOO_FEW_FINGERS, 1.0, "links")
+SHORT = Failure(Reason.FORCE_TOO_SMALL, 0.1, "N")
 
 ROOM = np.array([0.1, 0.1])
 
@@ -190,7 +191,7 @@ def test_a_depth_that_has_failed_is_never_passed_again(start: float) -> None:
 
 
 def test_after_three_times_pushed_away_nothing_is_left_to_try() -> None:
-    away = Failure("pushed away", 0.5, "N")
+    away = Failure(Reason.PUSHED_AWAY, 0.5, "N")
     search = DepthSearch(np.array([1e-4]), np.array([1.0]))
     assert search.failed(away)
     np.testing.assert_allclose(search.depths, [2.5e-4], rtol=1e-12)
@@ -201,13 +202,13 @@ def test_after_three_times_pushed_away_nothing_is_left_to_try() -> None:
 
 
 def test_a_search_that_simulated_nothing_says_that_the_object_was_never_held() -> None:
-    assert DepthSearch(np.array([1e-4]), np.array([1.0])).failure == Failure("never held", np.inf)
+    assert DepthSearch(np.array([1e-4]), np.array([1.0])).failure == Failure(Reason.NEVER_HELD, np.inf)
 
 
 def test_less_than_what_holds_is_tried_between_what_holds_and_what_was_lost() -> None:
     search = DepthSearch(np.array([4e-3]), np.array([1.0]))
     assert search.simulated(np.ones(1), np.array([0.3]), None)
     lost = float(search.depths[0])
-    assert search.failed(Failure("slips", 0.2, "N"))
+    assert search.failed(Failure(Reason.SLIPS, 0.2, "N"))
     np.testing.assert_allclose(search.depths, [np.sqrt(lost * 4e-3)], rtol=1e-12)
     assert search.failure.reason == "slips"

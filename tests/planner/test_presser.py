@@ -19,8 +19,9 @@ from small_tasks import ball, gripper
 from pliant.contact import PreparedObject
 from pliant.objects import Body
 from pliant.planner.closing_hand import ClosingHand
-from pliant.planner.depth_search import CORRECTION, Failure
+from pliant.planner.depth_search import CORRECTION
 from pliant.planner.pressing import Held, Presser
+from pliant.planner.reasons import Failure, Reason
 
 GRAVITY = 9.80665
 CLOSE_ENOUGH = 1.1
@@ -198,7 +199,7 @@ def test_a_shortfall_names_the_link_and_what_is_missing_there() -> None:
     assert held.links[1].name in failure.detail
     slipping = replace(held, friction=replace(held.friction, usage=1.2))
     failure = pinch.presser.shortfall(slipping)
-    assert failure == Failure("friction does not balance", 1.2, "of the friction there is")
+    assert failure == Failure(Reason.FRICTION_UNBALANCED, 1.2, "of the friction there is")
 
 
 def test_the_excess_is_the_way_that_the_tightest_wanted_contact_could_give() -> None:
@@ -257,7 +258,8 @@ def test_a_limit_above_what_is_needed_is_kept() -> None:
 def test_pads_that_never_reach_the_ball_and_pads_that_may_not_press_are_told() -> None:
     pinch = Pinch(ball())
     wide = pinch.hold(pose=lambda depths: (np.array([0.05]), pinch.T_world_palm))
-    assert wide == Failure("fewer than two fingers touch", 0.0, "links")
+    assert isinstance(wide, Failure)
+    assert (wide.reason, wide.margin, wide.unit) == (Reason.TOO_FEW_FINGERS, 0.0, "links")
     shallow = pinch.hold(deepest=1e-4)
     assert isinstance(shallow, Failure)
     assert shallow.reason == "slips"

@@ -137,7 +137,7 @@ def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, pag
     assert hand.description.preshapes[0].open[joint] == pytest.approx(np.radians(9.0), abs=1e-6)
     text = path.read_text()
     assert "# guess, 20 % sure: 20 N" not in text
-    assert "sure: looks along" in text  # the palm was not corrected
+    assert "sure: approaches along" in text  # the palm was not corrected
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
 

@@ -12,6 +12,7 @@ from pliant.motion.inverse import IkStatus as IkStatus
 from pliant.motion.inverse import InverseKinematics as InverseKinematics
 from pliant.motion.inverse import solve_pose as solve_pose
 from pliant.motion.jacobian import StackedJacobian as StackedJacobian
+from pliant.motion.jacobian import damped_least_squares as damped_least_squares
 from pliant.motion.joint_path import plan_joint_path as plan_joint_path
 from pliant.motion.joint_path import time_path as time_path
 from pliant.motion.limits import JointLimits as JointLimits

@@ -43,7 +43,7 @@ class HandArmApproach:
     """An approach to pre-grasp points, and what was tried.   (theory 5.6)
 
     Attributes:
-        way: the one to execute.
+        variant: the one to execute.
         motion: its joint motion.
         together: arm and fingers at once; may have stalled or collided.
         sequential: the arm with fixed fingers, then the fingers, for comparison; None if there is no goal to compare
@@ -51,7 +51,7 @@ class HandArmApproach:
         q_goal: joint values at the pre-grasp points, or None.
     """
 
-    way: ApproachVariant
+    variant: ApproachVariant
     motion: Motion
     together: Motion
     sequential: Motion | None
@@ -59,7 +59,7 @@ class HandArmApproach:
 
     @property
     def time_saved(self) -> float:
-        """How much sooner the simultaneous way arrives than the sequential one [s]; NaN if either does not."""
+        """How much sooner the simultaneous variant arrives than the sequential one [s]; NaN if either does not."""
         if self.sequential is None or not (self.together.arrived and self.sequential.arrived):
             return float("nan")
         return self.sequential.duration - self.together.duration
@@ -92,18 +92,18 @@ def approach(
 ) -> HandArmApproach:
     """Bring finger tips to their pre-grasp points.   (theory 5.6; [B])
 
-    One servo drives arm and fingers straight from ``q_start``. Where that collides or stalls, it is said so, and the
-    arm takes a collision-free path with the fingers open, after which the fingers go to their points.
+    One servo drives arm and fingers straight from ``q_start``. Where that collides or stalls, the answer reports it,
+    and the arm takes a collision-free path with the fingers open, after which the fingers go to their points.
 
     Args:
         grasp: finger name -> grasp point.
         distance: from the grasp points, along the normals [m].
-        clearance: what must not be touched on the way; nothing by default.
+        clearance: what must not be touched; nothing by default.
         margin: distance that counts as a collision [m].
-        limits: joint limits; the same for every way.
+        limits: joint limits; the same for every variant.
         q_open: joint vector whose finger values are used on a planned path; those of ``q_start`` by default.
         tolerance: [m].
-        seeds: how many starts to try for a goal where the simultaneous way gives none.
+        seeds: how many starts to try for a goal where the simultaneous variant gives none.
         seed: of the path planner.
         options: of `drive_to`.
     """

@@ -45,3 +45,14 @@ class StackedJacobian:
         poses = self.robot.poses([task.link for task in self.tasks], q)
         placements = (task.T_link_frame or pin.SE3.Identity() for task in self.tasks)
         return [T_world_link * T_link_frame for T_world_link, T_link_frame in zip(poses, placements, strict=True)]
+
+
+def damped_least_squares(J: Floats, error: Floats, damping: float) -> Floats:
+    """The joint step dx that minimises |J dx - error|^2 + damping^2 |dx|^2: J^T (J J^T + damping^2)^-1 error.
+
+    Args:
+        J: m x n.
+        error: m.
+        damping: in the units of J; singular values below it are given up for the sake of small steps.
+    """
+    return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), error))

@@ -66,13 +66,13 @@ def time_path(corners: Floats, limits: JointLimits, *, dt: float = 0.01) -> tupl
     """
     times, path = [np.zeros(1)], [corners[:1]]
     for a, b in pairwise(corners):
-        way = np.abs(b - a)
-        moved = way > 0.0
+        distance = np.abs(b - a)
+        moved = distance > 0.0
         if not moved.any():
             continue
-        v = float(np.min(limits.speed[moved] / way[moved]))
-        acceleration = float(np.min(limits.acceleration[moved] / way[moved]))
-        v = min(v, float(np.sqrt(acceleration)))  # a short way is over before full speed is reached
+        v = float(np.min(limits.speed[moved] / distance[moved]))
+        acceleration = float(np.min(limits.acceleration[moved] / distance[moved]))
+        v = min(v, float(np.sqrt(acceleration)))  # a short segment is over before full speed is reached
         if np.isinf(v):
             what = f"joints {np.flatnonzero(moved).tolist()} have neither a speed nor an acceleration limit"
             raise OptionError("joint path", Problem("limits", what, "give velocities in the URDF"))
@@ -92,7 +92,7 @@ def _clear(a: Floats, b: Floats, free: Callable[[Floats], bool], step: float) ->
     return all(free(a + (b - a) * (i / count)) for i in range(1, count + 1))
 
 
-class _Tree:
+class _SearchTree:
     def __init__(self, root: Floats) -> None:
         self.points, self.parents = [root], [-1]
 
@@ -100,15 +100,15 @@ class _Tree:
         return int(np.argmin(np.sum((np.array(self.points) - x) ** 2, axis=1)))
 
     def grow(self, x: Floats, free: Callable[[Floats], bool], step: float) -> int:
-        """Walk from the nearest node towards x until something is in the way; the last node."""
+        """Walk from the nearest node towards x until something blocks it; the last node."""
         i = self.nearest(x)
         while True:
             here = self.points[i]
-            way = x - here
-            size = float(np.max(np.abs(way)))
+            towards = x - here
+            size = float(np.max(np.abs(towards)))
             if size < 1e-9:
                 return i
-            there = x if size <= 2.0 * step else here + way * (2.0 * step / size)
+            there = x if size <= 2.0 * step else here + towards * (2.0 * step / size)
             if not _clear(here, there, free, step):
                 return i
             self.points.append(there)
@@ -133,14 +133,14 @@ def _connect(
     step: float,
     nodes: int,
 ) -> list[Floats] | None:
-    first, second = _Tree(begin), _Tree(end)
+    first, second = _SearchTree(begin), _SearchTree(end)
     swapped = False
     while len(first.points) + len(second.points) < nodes:
         sample = rng.uniform(low, high)
-        # One step towards the sample, then all the way from the other side.
+        # One step towards the sample, then from the other tree until it arrives or is blocked.
         i = first.nearest(sample)
-        way = sample - first.points[i]
-        reach = first.points[i] + way * min(1.0, 6.0 * step / float(np.max(np.abs(way))))
+        towards = sample - first.points[i]
+        reach = first.points[i] + towards * min(1.0, 6.0 * step / float(np.max(np.abs(towards))))
         i = first.grow(reach, free, step)
         j = second.grow(first.points[i], free, step)
         if np.max(np.abs(second.points[j] - first.points[i])) < 1e-9:

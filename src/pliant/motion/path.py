@@ -250,9 +250,9 @@ def check_continuity(path: Path, dt: float, *, duration: float | None = None, wh
         for part, unit in ((slice(0, 3), "m"), (slice(3, 6), "rad")):
             surplus = float(np.linalg.norm(moved[part] - mean[part]))
             if surplus > 1e-4 + 0.1 * float(np.linalg.norm(mean[part])):
-                size, told = float(np.linalg.norm(moved[part])), float(np.linalg.norm(mean[part]))
+                size, expected = float(np.linalg.norm(moved[part])), float(np.linalg.norm(mean[part]))
                 what = f"jumps at t = {t - dt:.6g} s: within {dt:.4g} s it moves by {size:.4g} {unit}"
-                allowed = f"its twist there accounts for {told:.4g} {unit}; make it continuous"
+                allowed = f"its twist there accounts for {expected:.4g} {unit}; make it continuous"
                 raise OptionError(where, Problem("", what, allowed))
         T0, U0 = T1, U1
 

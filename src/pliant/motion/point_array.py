@@ -67,7 +67,7 @@ class PointArray:
         status: whether every point lies on the path.
         times: N [s].
         q: N x dof.
-        tracking_m, tracking_rad: largest error of the servo on its way, before the points were cleaned.
+        tracking_m, tracking_rad: largest error of the servo on the path, before the points were cleaned.
         point_m, point_rad: largest error left at the points.
         interpolation_m, interpolation_rad: largest deviation between points under straight joint interpolation.
         inserted: points that refinement added.
@@ -150,11 +150,11 @@ def record_points(
     Args:
         q_start: where to look for the start of the path; it is brought onto it first.
         duration: how much of the paths [s].
-        every: spacing of the points: seconds, or metres of the fastest frame's way.
+        every: spacing of the points: seconds, or metres that the fastest frame travels.
         by: ``time`` or ``distance``.
         tolerance_m, tolerance_rad: insert points until straight interpolation deviates by less; None: as recorded.
         reach_m, reach_rad: a point further than this from its path counts as not reached.
-        progress: told the fraction done.
+        progress: called with the fraction done.
         options: of the `Servo`.
     """
     if by not in ("time", "distance"):
@@ -170,7 +170,7 @@ def record_points(
             check_continuity(target, dt, duration=duration, where=f"path of '{task.link}'")
     tell = progress if progress is not None else lambda _: None
     stabiliser = Stabiliser(robot, targets, joints=options.get("joints"))
-    run = _run(robot, targets, stabiliser.settle(robot.q(q_start), 0.0), duration, every, by, dt, tell, options)
+    run = _record(robot, targets, stabiliser.settle(robot.q(q_start), 0.0), duration, every, by, dt, tell, options)
     times = run.times
     q = []
     for i, (t, raw) in enumerate(zip(times, run.q, strict=True)):
@@ -201,7 +201,7 @@ def record_points(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Recording:
     times: list[float]
     q: list[Floats]
     error_m: float
@@ -209,7 +209,7 @@ class _Run:
     step_us: float
 
 
-def _run(
+def _record(
     robot: Robot,
     targets: Targets,
     q: Floats,
@@ -219,13 +219,13 @@ def _run(
     dt: float,
     tell: Callable[[float], None],
     options: dict[str, Any],
-) -> _Run:
+) -> _Recording:
     """The servo along the paths, recorded every so often, the end included."""
     servo = Servo(robot, targets, dt=dt, **options)
     steps = round(duration / dt)
     if steps < 1:
         raise OptionError("points", Problem("duration", f"{duration} s", f"at least one step of {dt} s"))
-    times, points, way = [0.0], [q], 0.0
+    times, points, travelled = [0.0], [q], 0.0
     largest = np.zeros(2)
     spent = 0.0
     positions = None
@@ -237,17 +237,17 @@ def _run(
         linear, angular = servo.errors()
         largest = np.maximum(largest, (linear.max(), angular.max()))
         now = servo.setpoint_positions.copy()
-        way += 0.0 if positions is None else float(np.linalg.norm(now - positions, axis=1).max())
+        travelled += 0.0 if positions is None else float(np.linalg.norm(now - positions, axis=1).max())
         positions = now
-        due = t - times[-1] >= every - 0.5 * dt if by == "time" else way >= every
+        due = t - times[-1] >= every - 0.5 * dt if by == "time" else travelled >= every
         if i > 0 and (due or i == steps):
             times.append(t)
             points.append(q)
-            way = 0.0
+            travelled = 0.0
         q = q + qdot * dt
         if i % 200 == 0:
             tell(0.6 * i / steps)
-    return _Run(times, points, float(largest[0]), float(largest[1]), 1e6 * spent / (steps + 1))
+    return _Recording(times, points, float(largest[0]), float(largest[1]), 1e6 * spent / (steps + 1))
 
 
 def _between(stabiliser: Stabiliser, times: list[float], q: list[Floats], i: int) -> tuple[float, float]:

@@ -62,7 +62,7 @@ class Pad(Document):
         link: the link.
         facing: outward direction of the pad, in the link's axes.
         region: two opposite corners of a box in the link's frame; surface inside it that faces outwards is pad.
-            Left out: all of the surface that faces that way.
+            Left out: all of the surface that faces in that direction.
         young, poisson: elastic constants of the pad's cover; young left out: rigid.
         max_force: largest force on the pad [N].
     """
@@ -104,7 +104,7 @@ class Finger(Document):
 
 
 class Preshape(Document):
-    """A way to close: joint values when open and when fully closed. Joints not named keep their neutral value."""
+    """How the hand closes: joint values when open and when fully closed. Joints not named keep their neutral value."""
 
     name: Name
     open: dict[str, float]
@@ -177,7 +177,7 @@ class JointServo(Document):
 
 
 class Palm(Document):
-    """Where the hand looks.
+    """The face of the hand, and the direction in which it approaches an object.
 
     Args:
         link: the palm's link.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -17,6 +18,8 @@ from pliant.robot.model import Robot
 from pliant.robot.urdf import Joint, Link, Urdf
 from pliant.robot.urdf_reading import read_urdf
 
+Description = TypeVar("Description", HandDescription, ArmDescription)
+
 PALM_FRAME = "palm_frame"
 
 
@@ -26,16 +29,20 @@ def tip_frame(finger: str) -> str:
 
 
 @dataclass(frozen=True)
-class Hand:
-    """A hand description together with the robot it describes."""
+class _Module(Generic[Description]):
+    """A description together with the robot it describes."""
 
-    description: HandDescription
+    description: Description
     robot: Robot
 
     @property
     def name(self) -> str:
         """As in its description."""
         return self.description.name
+
+
+class Hand(_Module[HandDescription]):
+    """A hand description together with the robot it describes."""
 
     def q_open(self, preshape: str | Preshape) -> Floats:
         """Joint vector of the hand, open in this preshape."""
@@ -55,17 +62,8 @@ class Hand:
         return known[name]
 
 
-@dataclass(frozen=True)
-class Arm:
+class Arm(_Module[ArmDescription]):
     """An arm description together with the robot it describes."""
-
-    description: ArmDescription
-    robot: Robot
-
-    @property
-    def name(self) -> str:
-        """As in its description."""
-        return self.description.name
 
     @property
     def q_home(self) -> Floats:

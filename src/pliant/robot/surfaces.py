@@ -16,7 +16,7 @@ from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
 LEAST_FACING = np.cos(np.radians(75.0))
-"""Cosine between a face of a pad and the way the pad faces."""
+"""Cosine between a face of a pad and the direction in which the pad faces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,8 @@ def link_mesh(link: Link, kind: Literal["visual", "collision"] = "collision") ->
 
 
 def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
-    """A surface of the pad's link and the faces that are pad: inside its region, facing its way within 75 degrees.
+    """A surface of the pad's link and the faces that are pad: inside its region, within 75 degrees of
+    its direction.
 
     Of several collision shapes the one that has most of the pad.
     """

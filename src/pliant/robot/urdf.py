@@ -1,4 +1,4 @@
-"""A robot description as data: links, joints and shapes of a URDF, and their way back into XML.
+"""A robot description as data: links, joints and shapes of a URDF, and how they are written as XML.
 
 What `urdf_reading` makes of a file is a tree of links with names that exist, finite numbers and mesh files that lie
 where they may lie.

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.arrays import Bools, Floats
+from pliant.arrays import Floats
 from pliant.errors import Problem, RobotError
 from pliant.objects import Mesh
+from pliant.robot.description import Vector3
 from pliant.robot.model import Robot
 from pliant.robot.surfaces import link_mesh
 from pliant.robot.urdf import Joint
 
 MOST_WRIST_JOINTS = 3
 MOST_FINGERS = 10
-"""Which way each closes is tried in all combinations; what has more legs than this is no hand."""
+"""All combinations of closing directions are tried; what has more chains than this is no hand."""
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class FingerChain:
     """A finger: moving joints and links from the palm to the tip.
 
     Args:
@@ -39,6 +40,10 @@ class Chain:
     tip_link: str
     tip: Floats
     along: Floats
+
+    def tip_at(self, robot: Robot, q: Floats) -> Floats:
+        """The tip in the world."""
+        return np.asarray(robot.pose(self.tip_link, q).act(self.tip))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +65,11 @@ class HandTree:
     palm: tuple[str, ...]
     palm_link: str
     wrist: tuple[Joint, ...]
-    chains: tuple[Chain, ...]
+    chains: tuple[FingerChain, ...]
     dropped: tuple[str, ...]
 
 
-def find_chains(robot: Robot) -> HandTree:
+def find_fingers(robot: Robot) -> HandTree:
     """Take a hand apart; RobotError where there are no two fingers."""
     urdf = robot.urdf
     shapes = {}
@@ -72,36 +77,38 @@ def find_chains(robot: Robot) -> HandTree:
         mesh = link_mesh(link) or link_mesh(link, "visual")
         if mesh is not None:
             shapes[link.name] = mesh
-    tree = _Tree(robot, shapes)
-    body, wrist = tree.body_of[urdf.root], []
+    bodies = _RigidBodies(robot, shapes)
+    body, wrist = bodies.body_of[urdf.root], []
     while True:
-        leaving = [joint for joint in tree.leaving(body) if tree.has_shape_beyond(joint)]
+        leaving = [joint for joint in bodies.leaving(body) if bodies.has_shape_beyond(joint)]
         if len(leaving) != 1:
             break
         wrist.append(leaving[0])
-        body = tree.body_of[leaving[0].child]
+        body = bodies.body_of[leaving[0].child]
     if len(leaving) < 2:
         what = "no link carries two or more moving fingers"
         raise RobotError(urdf.source, Problem("", what, "give the URDF of a whole hand"))
     if len(wrist) > MOST_WRIST_JOINTS:
         what = f"{len(wrist)} moving joints come before the fingers: this is an arm with a hand"
         raise RobotError(urdf.source, Problem("", what, "give the hand's own URDF; an arm is a module of its own"))
-    paths = [path for joint in leaving for path in tree.paths(joint)]
-    chains = [tree.chain(path) for path in paths]
+    paths = [path for joint in leaving for path in bodies.paths(joint)]
+    chains = [bodies.chain(path) for path in paths]
     kept, dropped = _without_rods(robot, chains)
     if len(kept) < 2:
         raise RobotError(urdf.source, Problem("", f"{len(kept)} finger found", "a hand has two or more"))
     if len(kept) > MOST_FINGERS:
         raise RobotError(urdf.source, Problem("", f"{len(kept)} fingers found", f"a hand has at most {MOST_FINGERS}"))
-    palm = tuple(tree.links_of(body))
+    palm = tuple(bodies.links_of(body))
     shaped = [name for name in palm if name in shapes]
     palm_link = max(shaped, key=lambda name: float(np.prod(shapes[name].extents)), default=palm[0])
     return HandTree(robot, shapes, palm, palm_link, tuple(wrist), tuple(kept), tuple(dropped))
 
 
-def _without_rods(robot: Robot, chains: list[Chain]) -> tuple[list[Chain], list[str]]:
+def _without_rods(robot: Robot, chains: list[FingerChain]) -> tuple[list[FingerChain], list[str]]:
     """Rods of a linkage are driven with a finger and end half way; they are not fingers."""
-    reach = [float(np.linalg.norm(robot.pose(c.tip_link, robot.neutral).act(c.tip) - _root(robot, c))) for c in chains]
+    q = robot.neutral
+    roots = [robot.pose(chain.joints[0].child, q).translation for chain in chains]
+    reach = [float(np.linalg.norm(c.tip_at(robot, q) - root)) for c, root in zip(chains, roots, strict=True)]
     kept, dropped = [], []
     for i, chain in enumerate(chains):
         longer = [
@@ -118,11 +125,9 @@ def _without_rods(robot: Robot, chains: list[Chain]) -> tuple[list[Chain], list[
     return kept, dropped
 
 
-def _root(robot: Robot, chain: Chain) -> Floats:
-    return np.asarray(robot.pose(chain.joints[0].child, robot.neutral).translation)
+class _RigidBodies:
+    """Links joined by fixed joints, under the name of the first of them."""
 
-
-class _Tree:
     def __init__(self, robot: Robot, shapes: dict[str, Mesh]) -> None:
         self.robot, self.shapes = robot, shapes
         self.body_of: dict[str, str] = {}
@@ -155,7 +160,7 @@ class _Tree:
             return [(joint,)]
         return [(joint, *path) for after in beyond for path in self.paths(after)]
 
-    def chain(self, path: tuple[Joint, ...]) -> Chain:
+    def chain(self, path: tuple[Joint, ...]) -> FingerChain:
         robot = self.robot
         links = [n for j in path for n in self.links_of(self.body_of[j.child]) if n in self.shapes]
         last = [n for n in self.links_of(self.body_of[path[-1].child]) if n in self.shapes]
@@ -173,15 +178,11 @@ class _Tree:
         tip_link = max(last, key=lambda n: heights[n])
         tip = middle + along * (heights[tip_link] - middle @ along)
         T_tip_joint = robot.pose(tip_link, q).inverse() * T_world_joint
-        support = robot.joints_moving(tip_link) & ~self._before(path[0])
-        drives = tuple(np.flatnonzero(support).tolist())
-        return Chain(
+        of_palm = robot.joints_moving(path[0].parent)
+        drives = tuple(np.flatnonzero(robot.joints_moving(tip_link) & ~of_palm).tolist())
+        return FingerChain(
             tuple(links), path, tuple(last), drives, tip_link, T_tip_joint.act(tip), T_tip_joint.rotation @ along
         )
-
-    def _before(self, joint: Joint) -> Bools:
-        """Independent joints that move the palm itself."""
-        return np.asarray(self.robot.joints_moving(joint.parent))
 
     def _palm_middle(self, joint: Joint) -> Floats:
         robot, body = self.robot, self.body_of[joint.parent]
@@ -190,3 +191,8 @@ class _Tree:
             return np.asarray(robot.pose(joint.parent, robot.neutral).translation)
         every = [robot.pose(n, robot.neutral).act(v) for n in shaped for v in self.shapes[n].bounds]
         return np.asarray(0.5 * (np.min(every, axis=0) + np.max(every, axis=0)))
+
+
+def vector3(v: Floats) -> Vector3:
+    """Three plain numbers; a zero without a sign, which would look odd in a file."""
+    return float(v[0]) + 0.0, float(v[1]) + 0.0, float(v[2]) + 0.0

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.robot.description import Preshape
-from pliant.robot.proposal.closing import Curl
+from pliant.robot.proposal.closing import Bending
 from pliant.robot.proposal.fingers import HandTree
 from pliant.robot.urdf import Joint, Link, Urdf
 
@@ -32,7 +32,7 @@ class Mount:
     confidence: float
 
 
-def find_mount(tree: HandTree, curls: list[Curl], preshape: Preshape) -> Mount:
+def find_mount(tree: HandTree, bendings: list[Bending], preshape: Preshape) -> Mount:
     """The root's own frame where all of the hand lies in front of it; else the end of its body away from the fingers.
 
     A hand bolted on by a frame in its middle would stick in the arm: half of it lies behind the flange.
@@ -44,7 +44,7 @@ def find_mount(tree: HandTree, curls: list[Curl], preshape: Preshape) -> Mount:
         link.name for link in robot.urdf.links if link.name in tree.shapes and not robot.joints_moving(link.name).any()
     ]
     body = _corners(tree, fixed or list(tree.palm), q, T_root_world)
-    tips = np.array([T_root_world.act(curl.tip(robot, q)) for curl in curls])
+    tips = np.array([T_root_world.act(bending.tip(robot, q)) for bending in bendings])
     heights = np.concatenate([body[:, 2], tips[:, 2]])
     low, high = float(heights.min()), float(heights.max())
     behind = max(0.0, -low) / max(high - low, 1e-9)
@@ -53,7 +53,7 @@ def find_mount(tree: HandTree, curls: list[Curl], preshape: Preshape) -> Mount:
         return Mount(None, reason, 0.9)
     # Fingers leave a hand on the side away from the arm: their roots, seen from the middle of the body.
     middle = 0.5 * (body.min(axis=0) + body.max(axis=0))
-    roots = [T_root_world.act(robot.pose(curl.chain.joints[0].child, q).translation) for curl in curls]
+    roots = [T_root_world.act(robot.pose(bending.chain.joints[0].child, q).translation) for bending in bendings]
     away = np.mean(roots, axis=0) - middle + 0.5 * (np.mean(tips, axis=0) - middle)
     axis = int(np.argmax(np.abs(away)))
     z = np.eye(3)[axis] * np.sign(away[axis])

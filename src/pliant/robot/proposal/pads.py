@@ -1,4 +1,4 @@
-"""Pads: the side of every bending link that goes ahead when the finger closes."""
+"""Pads: the side of every bending link that leads when the finger closes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.errors import InputError
 from pliant.objects import Mesh
-from pliant.robot.description import Pad, Vector3
-from pliant.robot.proposal.closing import Curl, room
-from pliant.robot.proposal.fingers import HandTree
+from pliant.robot.description import Pad
+from pliant.robot.proposal.closing import Bending, room
+from pliant.robot.proposal.fingers import HandTree, vector3
 from pliant.robot.surfaces import link_mesh, pad_mesh
 
 MAX_FORCE = 20.0
@@ -41,11 +41,11 @@ class FingerPads:
     left_out: tuple[str, ...]
 
 
-def find_pads(tree: HandTree, curl: Curl) -> FingerPads:
+def find_pads(tree: HandTree, bending: Bending) -> FingerPads:
     """Pads of one finger: on links beyond the first bending joint, facing where closing takes them."""
-    robot, chain = tree.robot, curl.chain
+    robot, chain = tree.robot, bending.chain
     bent = robot.neutral
-    for k, sign in curl.way.sign.items():
+    for k, sign in bending.closing.sign.items():
         bent[k] += sign * 0.3 * room(robot, k, sign)
     last = chain.joints[-1]
     axis_world = robot.pose(last.child, bent).rotation @ np.array(last.axis)
@@ -53,7 +53,7 @@ def find_pads(tree: HandTree, curl: Curl) -> FingerPads:
     left_out: list[str] = []
     for name in chain.links:
         is_last = name in chain.last
-        if not is_last and not any(robot.joints_moving(name)[k] for k in curl.bends):
+        if not is_last and not any(robot.joints_moving(name)[k] for k in bending.bends):
             left_out.append(f"{name}: comes before the first bending joint")
             continue
         mesh = link_mesh(robot.urdf.link(name))
@@ -62,13 +62,13 @@ def find_pads(tree: HandTree, curl: Curl) -> FingerPads:
             continue
         T = robot.pose(name, bent)
         middle = mesh.bounds.mean(axis=0)
-        facing = _facing(tree, curl, name, middle, bent, axis_world)
+        facing = _facing(tree, bending, name, middle, bent, axis_world)
         if facing is None:
             left_out.append(f"{name}: closing does not move it sideways")
             continue
         n = T.rotation.T @ facing
         wanted = n
-        if is_last and not curl.linear:
+        if is_last and not bending.linear:
             along = T.rotation.T @ (robot.pose(chain.tip_link, bent).rotation @ chain.along)
             wanted = n + LEAN * along
             wanted /= np.linalg.norm(wanted)
@@ -86,43 +86,43 @@ def find_pads(tree: HandTree, curl: Curl) -> FingerPads:
             left_out.append(f"{name}: only {1e6 * area:.0f} mm2 of it faces inward")
             continue
         pads.append(pad)
-    point, normal, link = _touching_point(tree, curl, pads, bent, axis_world)
+    point, normal, link = _contact_point(tree, bending, pads, bent, axis_world)
     return FingerPads(tuple(pads), point, normal, link, tuple(left_out))
 
 
-def _facing(tree: HandTree, curl: Curl, link: str, middle: Floats, q: Floats, axis: Floats) -> Floats | None:
+def _facing(tree: HandTree, bending: Bending, link: str, middle: Floats, q: Floats, axis: Floats) -> Floats | None:
     """Unit direction, in the world, square to the link's length and bending axis, in which closing moves the link."""
     robot = tree.robot
     J = robot.jacobian(link, q)
     rates = np.zeros(robot.dof)
-    for k, sign in curl.way.sign.items():
+    for k, sign in bending.closing.sign.items():
         rates[k] = sign
     twist = J @ rates
     arm = robot.pose(link, q).rotation @ middle
     velocity = twist[:3] + np.cross(twist[3:], arm)
-    if curl.linear:
+    if bending.linear:
         size = float(np.linalg.norm(velocity))
         return velocity / size if size > 1e-12 else None
-    along = _length(tree, curl, link, q)
+    along = _length(tree, bending, link, q)
     normal = np.cross(axis, along)
     normal /= max(float(np.linalg.norm(normal)), 1e-12)
-    # Beyond its own joint a link turns ahead; one that only translates (a linkage) goes where it goes.
+    # Beyond its own joint a link turns ahead; of one that only translates (a linkage) the velocity decides.
     turning = float(np.cross(twist[3:], along) @ normal)
     ahead = turning if abs(turning) > 1e-6 else float(velocity @ normal)
     return normal * np.sign(ahead) if abs(ahead) > 1e-9 else None
 
 
-def _length(tree: HandTree, curl: Curl, link: str, q: Floats) -> Floats:
+def _length(tree: HandTree, bending: Bending, link: str, q: Floats) -> Floats:
     """Direction of a link's length in the world: from its joint to the next, or to the tip."""
-    robot, chain = tree.robot, curl.chain
+    robot, chain = tree.robot, bending.chain
     if link in chain.last:
         return np.asarray(robot.pose(chain.tip_link, q).rotation @ chain.along)
     places = [robot.pose(joint.child, q).translation for joint in chain.joints]
     moved = [i for i, joint in enumerate(chain.joints) if _carries(tree, joint.child, link)]
     i = max(moved)
-    way = places[i + 1] - places[i] if i + 1 < len(places) else curl.tip(robot, q) - places[i]
-    size = float(np.linalg.norm(way))
-    return np.asarray(way / size) if size > 1e-6 else np.asarray(curl.tip(robot, q) - places[i])
+    length = places[i + 1] - places[i] if i + 1 < len(places) else bending.tip(robot, q) - places[i]
+    size = float(np.linalg.norm(length))
+    return np.asarray(length / size) if size > 1e-6 else np.asarray(bending.tip(robot, q) - places[i])
 
 
 def _carries(tree: HandTree, before: str, link: str) -> bool:
@@ -133,7 +133,7 @@ def _carries(tree: HandTree, before: str, link: str) -> bool:
 
 
 def _pad(corners: Floats, normals: Floats, inward: Floats, wanted: Floats, link: str) -> Pad | None:
-    """The faces on the inner half of a link that face the wanted way, as a box around them."""
+    """The faces on the inner half of a link that face the wanted direction, as a box around them."""
     centres = corners.mean(axis=1)
     heights = corners.reshape(-1, 3) @ inward
     half = 0.5 * (heights.min() + heights.max())
@@ -144,16 +144,18 @@ def _pad(corners: Floats, normals: Floats, inward: Floats, wanted: Floats, link:
     low, high = (np.round(v, 4) for v in (box.min(axis=0) - 1e-4, box.max(axis=0) + 1e-4))
     return Pad(
         link=link,
-        facing=_three(np.round(wanted, 3)),
-        region=(_three(low), _three(high)),
+        facing=vector3(np.round(wanted, 3)),
+        region=(vector3(low), vector3(high)),
         young=YOUNG,
         max_force=MAX_FORCE,
     )
 
 
-def _touching_point(tree: HandTree, curl: Curl, pads: list[Pad], q: Floats, axis: Floats) -> tuple[Floats, Floats, str]:
+def _contact_point(
+    tree: HandTree, bending: Bending, pads: list[Pad], q: Floats, axis: Floats
+) -> tuple[Floats, Floats, str]:
     """The place on the last pad that should meet the other fingers: its middle, drawn towards the tip."""
-    robot, chain = tree.robot, curl.chain
+    robot, chain = tree.robot, bending.chain
     T_tip: pin.SE3 = robot.pose(chain.tip_link, q)
     for pad in reversed(pads):
         if pad.link not in chain.last or pad.region is None:
@@ -161,7 +163,7 @@ def _touching_point(tree: HandTree, curl: Curl, pads: list[Pad], q: Floats, axis
         T = robot.pose(pad.link, q)
         mesh = link_mesh(robot.urdf.link(pad.link))
         assert mesh is not None
-        normal = _facing(tree, curl, pad.link, mesh.bounds.mean(axis=0), q, axis)
+        normal = _facing(tree, bending, pad.link, mesh.bounds.mean(axis=0), q, axis)
         assert normal is not None
         n = T.rotation.T @ normal
         along = T.rotation.T @ (T_tip.rotation @ chain.along)
@@ -171,7 +173,7 @@ def _touching_point(tree: HandTree, curl: Curl, pads: list[Pad], q: Floats, axis
         middle = areas @ of_pad.mesh.face_centres[of_pad.faces] / areas.sum()
         reach = float((surface @ along).max() - middle @ along)
         height = float((surface @ n).max() - middle @ n)
-        leaning = n if curl.linear else np.array(pad.facing)
+        leaning = n if bending.linear else np.array(pad.facing)
         return np.asarray(middle + 0.4 * reach * along + height * n), leaning, pad.link
     return chain.tip, np.asarray(chain.along), chain.tip_link
 
@@ -181,7 +183,3 @@ def spread_over(mesh: Mesh, count: int, rng: np.random.Generator) -> Floats:
     chosen = rng.choice(len(mesh.faces), count, p=mesh.face_areas / mesh.face_areas.sum())
     mix = rng.dirichlet((1.0, 1.0, 1.0), count)
     return np.asarray(np.einsum("nk,nkd->nd", mix, mesh.vertices[mesh.faces[chosen]]))
-
-
-def _three(v: Floats) -> Vector3:
-    return float(v[0]), float(v[1]), float(v[2])

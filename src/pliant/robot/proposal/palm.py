@@ -1,4 +1,4 @@
-"""The palm: where the hand looks, from where its fingers meet and the way they come."""
+"""The palm: its face and approach direction, from where the fingers meet and how they get there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.robot.description import Palm, Preshape
-from pliant.robot.proposal.closing import Curl
-from pliant.robot.proposal.fingers import HandTree
+from pliant.robot.proposal.closing import Bending
+from pliant.robot.proposal.fingers import HandTree, vector3
 from pliant.robot.proposal.pads import FingerPads, spread_over
 
 SNAP = np.radians(25.0)
@@ -24,8 +24,10 @@ class PalmGuess:
     confidence: float
 
 
-def find_palm(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: int, preshape: Preshape) -> PalmGuess:
-    """Approach: from the palm's middle to where the tips meet, square to the way in which they close on each other."""
+def find_palm(
+    tree: HandTree, bendings: list[Bending], pads: list[FingerPads], thumb: int, preshape: Preshape
+) -> PalmGuess:
+    """Approach: from the palm's middle to where the tips meet, square to the direction of closing."""
     robot = tree.robot
     opened, closed = robot.q(preshape.open), robot.q(preshape.closed)
     T_world_palm = robot.pose(tree.palm_link, closed)
@@ -35,11 +37,11 @@ def find_palm(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: 
         Ts = robot.poses([p.link for p in pads], q)
         return np.array([T_world_palm.actInv(T.act(p.point)) for T, p in zip(Ts, pads, strict=True)])
 
-    others = [i for i in range(len(curls)) if i != thumb]
+    others = [i for i in range(len(bendings)) if i != thumb]
     before, after = points(0.7), points(1.0)
     meets = 0.5 * (after[others].mean(axis=0) + after[thumb])
-    ways = after - before
-    across = ways[others].mean(axis=0) - ways[thumb]
+    motions = after - before
+    across = motions[others].mean(axis=0) - motions[thumb]
     across /= max(float(np.linalg.norm(across)), 1e-12)
     # The palm's own link alone: what is bolted to it (a knuckle that cannot turn) is no face.
     body = np.zeros((1, 3))
@@ -56,7 +58,7 @@ def find_palm(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: 
     approach = axis if angle < SNAP else raw
     how = f"an axis of '{tree.palm_link}'" if angle < SNAP else f"no axis of '{tree.palm_link}'"
     reason = (
-        "from the palm's middle to where the tips meet, square to the way they close on each other; "
+        "from the palm's middle to where the tips meet, square to the direction in which they close on each other; "
         f"{np.degrees(angle):.0f} deg off {how}"
     )
     side = body - meets
@@ -66,23 +68,18 @@ def find_palm(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: 
     face = float((front @ approach).max())
     origin = meets + approach * (face - meets @ approach)
     reach = max(float((points(share) @ approach).max()) for share in np.linspace(0.0, 1.0, 11)) - face
-    tips = [T_world_palm.actInv(curl.tip(robot, q)) @ approach for curl in curls for q in (opened, closed)]
+    tips = [T_world_palm.actInv(bending.tip(robot, q)) @ approach for bending in bendings for q in (opened, closed)]
     length = max(reach, float(max(tips)) - face, 0.02)
-    closing = ways[others[0]] - approach * (approach @ ways[others[0]])
+    closing = motions[others[0]] - approach * (approach @ motions[others[0]])
     if float(np.linalg.norm(closing)) < 1e-9:
         closing = across - approach * (approach @ across)
     closing /= max(float(np.linalg.norm(closing)), 1e-12)
     palm = Palm(
         link=tree.palm_link,
-        origin=_three(np.round(origin, 4)),
-        approach=_three(np.round(approach, 4)),
-        closing=_three(np.round(closing, 3)),
+        origin=vector3(np.round(origin, 4)),
+        approach=vector3(np.round(approach, 4)),
+        closing=vector3(np.round(closing, 3)),
         height=max(round(face - float((body @ approach).min()), 4), 0.001),
         length=round(length, 4),
     )
     return PalmGuess(palm, reason, float(np.clip(0.95 - angle, 0.4, 0.95)))
-
-
-def _three(v: Floats) -> tuple[float, float, float]:
-    # -0.0 reads oddly in a file.
-    return float(v[0]) + 0.0, float(v[1]) + 0.0, float(v[2]) + 0.0

@@ -1,4 +1,4 @@
-"""Preshapes: joints at which thumb and fingers meet pad to pad, and how the hand opens from there."""
+"""Preshapes: thumb and fingers pad to pad (tips), all fingers bent (wrap), fingers from all sides (round)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from scipy.optimize import least_squares
 
 from pliant.arrays import Floats
 from pliant.objects import Mesh
-from pliant.robot.description import Preshape
-from pliant.robot.proposal.closing import Curl, room
+from pliant.robot.description import Palm, Preshape
+from pliant.robot.proposal.closing import Bending, room
 from pliant.robot.proposal.fingers import HandTree
 from pliant.robot.proposal.pads import FingerPads
 
 OPENING = 0.7
 """How far the first bending joint opens from where the tips meet [rad]."""
 OVER = 0.12
-"""How far it goes on after that, so that small things are pressed too [rad]."""
+"""How far it goes on after that, so that small objects are pressed too [rad]."""
 SPARE = 0.12
 """Share of a bending joint's range kept free at either end where the tips meet, so that what is held can be moved."""
 BENT = 0.25
@@ -29,10 +29,14 @@ STRAIGHT = 0.4
 """A joint that bends back by less than this does not bend back [rad]."""
 BACK = 0.6
 """How far the first bending joint may open beyond straight [rad]."""
+BETTER = 0.15
+"""By how much the closing directions must balance better than in the preshape of the tips."""
+BEYOND = 0.1
+"""How much further than the nearest approach of the tips the fingers close, as a share of the whole motion."""
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class TipContact:
     """Where the tips meet.
 
     Args:
@@ -46,29 +50,29 @@ class Meeting:
     facing: float
 
 
-def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thumb: int) -> Meeting:
+def find_tip_contact(tree: HandTree, bendings: list[Bending], pads: list[FingerPads], thumb: int) -> TipContact:
     """Joints at which the thumb's pad lies against the middle of the others', facing them, not far bent."""
     robot = tree.robot
-    used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
+    used = sorted({k for bending in bendings for k in (*bending.bends, *bending.spreads)})
     lower, upper = (np.clip(v, -np.pi, np.pi)[used] for v in (robot.lower, robot.upper))
     span = np.maximum(upper - lower, 1e-9)
-    lower, upper = _with_spare(tree, curls, used, lower, upper)
-    size = max(float(np.ptp([curl.tip(robot, robot.neutral) for curl in curls], axis=0).max()), 0.05)
+    lower, upper = _with_spare(tree, bendings, used, lower, upper)
+    size = max(float(np.ptp([bending.tip(robot, robot.neutral) for bending in bendings], axis=0).max()), 0.05)
     reference = robot.neutral
-    for curl in curls:
-        for k, sign in curl.way.sign.items():
+    for bending in bendings:
+        for k, sign in bending.closing.sign.items():
             reference[k] += sign * 0.35 * room(robot, k, sign)
     weights = np.full(len(used), 0.3)
-    others = [i for i in range(len(curls)) if i != thumb]
+    others = [i for i in range(len(bendings)) if i != thumb]
     for i in others:
-        for k in curls[i].spreads:
+        for k in bendings[i].spreads:
             weights[used.index(k)] = 4.0  # fingers beside each other stay so; it is the thumb that comes round
 
     # Fingers beside each other bend alike, where they have joints of their own to do so.
-    same = [i for i in others if len(curls[i].bends) == len(curls[others[0]].bends)]
-    own = len({k for i in same for k in curls[i].bends}) == sum(len(curls[i].bends) for i in same)
-    alike = np.array([[used.index(k) for k in curls[i].bends] for i in same if own], dtype=np.int64)
-    senses = np.array([[curls[i].way.sign[k] for k in curls[i].bends] for i in same if own])
+    same = [i for i in others if len(bendings[i].bends) == len(bendings[others[0]].bends)]
+    own = len({k for i in same for k in bendings[i].bends}) == sum(len(bendings[i].bends) for i in same)
+    alike = np.array([[used.index(k) for k in bendings[i].bends] for i in same if own], dtype=np.int64)
+    senses = np.array([[bendings[i].closing.sign[k] for k in bendings[i].bends] for i in same if own])
 
     def full(x: Floats) -> Floats:
         q = reference.copy()
@@ -91,7 +95,7 @@ def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thum
         return np.concatenate([gap, opposed.ravel(), weights * (x - reference[used]) / span, uneven.ravel()])
 
     best = None
-    turns = [used.index(k) for k in curls[thumb].spreads][:3]
+    turns = [used.index(k) for k in bendings[thumb].spreads][:3]
     for shares in product((0.1, 0.5, 0.9), repeat=len(turns)):
         start = np.clip(reference[used], lower + 1e-6 * span, upper - 1e-6 * span)
         for i, share in zip(turns, shares, strict=True):
@@ -104,108 +108,159 @@ def find_meeting(tree: HandTree, curls: list[Curl], pads: list[FingerPads], thum
     p, n = places(q)
     gap = float(np.linalg.norm(p[others].mean(axis=0) - p[thumb]))
     facing = float(np.mean([np.arccos(np.clip(-n[i] @ n[thumb], -1.0, 1.0)) for i in others]))
-    return Meeting(q, gap, facing)
+    return TipContact(q, gap, facing)
 
 
 def _with_spare(
-    tree: HandTree, curls: list[Curl], used: list[int], lower: Floats, upper: Floats
+    tree: HandTree, bendings: list[Bending], used: list[int], lower: Floats, upper: Floats
 ) -> tuple[Floats, Floats]:
-    """Joint ranges from which a held object can still be moved every way: off the limits, no finger straight."""
+    """Joint ranges that leave room to move a held object in every direction: off the limits, no finger straight."""
     span = upper - lower
     # A finger with one joint moves nothing it holds, and may well meet the other one at the end of its range.
-    able = {k for curl in curls if not curl.linear and len(curl.chain.drives) > 1 for k in curl.bends}
+    able = {k for bending in bendings if not bending.linear and len(bending.chain.drives) > 1 for k in bending.bends}
     free = np.array([SPARE if k in able else 0.0 for k in used]) * span
     lower, upper = lower + free, upper - free
-    for curl in curls:
-        for k in curl.bends[1:2]:
-            sign, i = curl.way.sign[k], used.index(k)
-            if (bent := _least_bent(tree, curl, k)) is not None:
+    for bending in bendings:
+        for k in bending.bends[1:2]:
+            sign, i = bending.closing.sign[k], used.index(k)
+            if (bent := _least_bent(tree, bending, k)) is not None:
                 lower[i], upper[i] = (max(lower[i], bent), upper[i]) if sign > 0 else (lower[i], min(upper[i], bent))
     return lower, upper
 
 
-def _least_bent(tree: HandTree, curl: Curl, k: int) -> float | None:
+def _least_bent(tree: HandTree, bending: Bending, k: int) -> float | None:
     """The value of the second bending joint that is not straight; None where it may as well bend back."""
-    sign = curl.way.sign[k]
-    if curl.linear or k != curl.bends[1] or room(tree.robot, k, -sign) >= STRAIGHT:
+    sign = bending.closing.sign[k]
+    if bending.linear or k != bending.bends[1] or room(tree.robot, k, -sign) >= STRAIGHT:
         return None
     return float(tree.robot.neutral[k] + sign * BENT * room(tree.robot, k, sign))
 
 
-def tips_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
+def tips_preshape(tree: HandTree, bendings: list[Bending], contact: TipContact) -> Preshape:
     """Closed: the tips meet. Open: back from there by the first bending joints.
 
     Where the last links are bent back against the first (a parallel grasp) they keep their direction; else they open,
     too.
     """
     robot = tree.robot
-    opened, closed = meeting.q.copy(), meeting.q.copy()
-    for curl in curls:
-        first, *rest = curl.bends
-        sign = curl.way.sign
-        if curl.linear:
-            for k in curl.bends:
+    opened, closed = contact.q.copy(), contact.q.copy()
+    for bending in bendings:
+        first, *rest = bending.bends
+        sign = bending.closing.sign
+        if bending.linear:
+            for k in bending.bends:
                 opened[k], closed[k] = _end(tree, k, -sign[k]), _end(tree, k, sign[k])
             continue
-        closed[first] = _within(tree, first, meeting.q[first] + sign[first] * OVER)
-        opened[first] = _within(tree, first, meeting.q[first] - sign[first] * OPENING)
+        closed[first] = _within(tree, first, contact.q[first] + sign[first] * OVER)
+        opened[first] = _within(tree, first, contact.q[first] - sign[first] * OPENING)
         moved = sign[first] * (closed[first] - opened[first])
-        bent = sum(sign[k] * (meeting.q[k] - robot.neutral[k]) for k in rest)
+        bent = sum(sign[k] * (contact.q[k] - robot.neutral[k]) for k in rest)
         for k in rest:
             if bent < -0.3:
-                opened[k] = _within(tree, k, meeting.q[k] + sign[k] * moved / len(rest))
+                opened[k] = _within(tree, k, contact.q[k] + sign[k] * moved / len(rest))
             else:
-                opened[k] = robot.neutral[k] + 0.5 * (meeting.q[k] - robot.neutral[k])
-                if (least := _least_bent(tree, curl, k)) is not None and sign[k] * (least - opened[k]) > 0.0:
+                opened[k] = robot.neutral[k] + 0.5 * (contact.q[k] - robot.neutral[k])
+                if (least := _least_bent(tree, bending, k)) is not None and sign[k] * (least - opened[k]) > 0.0:
                     opened[k] = least
-    return _preshape("tips", tree, curls, opened, closed)
+    return _preshape("tips", tree, bendings, opened, closed)
 
 
-def wrap_preshape(tree: HandTree, curls: list[Curl], meeting: Meeting) -> Preshape:
+def wrap_preshape(tree: HandTree, bendings: list[Bending], contact: TipContact) -> Preshape:
     """Open: nearly straight, leaning back. Closed: every finger bent until it would touch the palm or another one."""
-    opened, full = open_back(tree, curls, meeting.q)
-    bodies = _Bodies(tree, curls)
-    always = bodies.meeting(opened)  # they touch by construction
-    stops = np.full(len(curls), np.nan)
+    opened, full = _open_back(tree, bendings, contact.q)
+    bodies = _Bodies(tree, bendings)
+    always = bodies.overlapping(opened)  # they touch by construction
+    stops = np.full(len(bendings), np.nan)
     closed = opened.copy()
     for share in np.linspace(0.05, 1.0, 20):
         q = closed.copy()
-        for i, curl in enumerate(curls):
+        for i, bending in enumerate(bendings):
             if np.isnan(stops[i]):
-                for k in curl.bends:
+                for k in bending.bends:
                     q[k] = opened[k] + share * (full[k] - opened[k])
-        touching = {i for pair in bodies.meeting(q) - always for i in pair[:2]}
-        for i in range(len(curls)):
+        touching = {i for pair in bodies.overlapping(q) - always for i in pair[:2]}
+        for i in range(len(bendings)):
             if np.isnan(stops[i]) and i + 1 in touching:
                 stops[i] = share
-        for i, curl in enumerate(curls):
+        for i, bending in enumerate(bendings):
             if np.isnan(stops[i]):
-                for k in curl.bends:
+                for k in bending.bends:
                     closed[k] = q[k]
-    return _preshape("wrap", tree, curls, opened, closed)
+    return _preshape("wrap", tree, bendings, opened, closed)
 
 
-def open_back(tree: HandTree, curls: list[Curl], q: Floats) -> tuple[Floats, Floats]:
+def _open_back(tree: HandTree, bendings: list[Bending], q: Floats) -> tuple[Floats, Floats]:
     """``q`` with all fingers nearly straight and leaning back, and with all fingers fully bent."""
     robot = tree.robot
     opened, full = q.copy(), q.copy()
-    for curl in curls:
-        for place, k in enumerate(curl.bends):
-            sign = curl.way.sign[k]
+    for bending in bendings:
+        for place, k in enumerate(bending.bends):
+            sign = bending.closing.sign[k]
             back = -min(BACK, 0.8 * room(robot, k, -sign)) if place == 0 else min(0.2, 0.3 * room(robot, k, sign))
             opened[k] = _within(tree, k, robot.neutral[k] + sign * back)
             full[k] = _within(tree, k, robot.neutral[k] + sign * min(1.6, 0.95 * room(robot, k, sign)))
     return opened, full
 
 
+def round_preshape(
+    tree: HandTree, bendings: list[Bending], palm: Palm, tips: Preshape
+) -> tuple[Preshape, float] | None:
+    """Swing joints at which the closing directions cancel best, and the balance reached; None where that gains little.
+
+    The balance is the length of the mean of the fingers' unit closing directions, seen from the front of the palm: 0
+    where they come evenly from all sides, 1 where all push in the same direction.
+    """
+    robot = tree.robot
+    swings = sorted({k for bending in bendings for k in bending.spreads})
+    if len(bendings) < 3 or not swings or any(bending.linear for bending in bendings):
+        return None
+    q = robot.q(tips.open)
+    opened, full = _open_back(tree, bendings, q)
+    span = full - opened
+    T_world_palm = robot.pose(palm.link, q) * palm.T_link_palm
+
+    def tips_at(spread: Floats, share: float) -> Floats:
+        at = opened + share * span
+        at[swings] = spread
+        return np.array([T_world_palm.actInv(bending.tip(robot, at)) for bending in bendings])
+
+    def balance(spread: Floats) -> float:
+        directions = (tips_at(spread, 0.35) - tips_at(spread, 0.25))[:, :2]
+        directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+        return float(np.linalg.norm(directions.mean(axis=0)))
+
+    lower, upper = (np.clip(v, -np.pi, np.pi)[swings] for v in (robot.lower, robot.upper))
+    best = q[swings].copy()
+    before = balance(best)
+    for _ in range(3):
+        for i in range(len(swings)):
+            tries = [best.copy() for _ in range(37)]
+            for guess, value in zip(tries, np.linspace(lower[i], upper[i], 37), strict=True):
+                guess[i] = value
+            best = min([best, *tries], key=lambda s: (round(balance(s), 3), float(np.abs(s - q[swings]).sum())))
+    after = balance(best)
+    if before - after < BETTER:
+        return None
+    shares = np.linspace(0.1, 1.0, 46)
+    width = [
+        float(np.linalg.norm(p[:, :2] - p[:, :2].mean(axis=0), axis=1).mean())
+        for p in (tips_at(best, float(share)) for share in shares)
+    ]
+    meets = min(1.0, float(shares[int(np.argmin(width))]) + BEYOND)
+    closed = opened + meets * span
+    opened = opened.copy()
+    opened[swings] = closed[swings] = best
+    return _preshape("round", tree, bendings, opened, closed), after
+
+
 class _Bodies:
     """Palm and fingers as collision bodies."""
 
-    def __init__(self, tree: HandTree, curls: list[Curl]) -> None:
+    def __init__(self, tree: HandTree, bendings: list[Bending]) -> None:
         import coal
 
         self.coal, self.robot = coal, tree.robot
-        beyond = [[n for n in c.chain.links if any(self.robot.joints_moving(n)[k] for k in c.bends)] for c in curls]
+        beyond = [[n for n in c.chain.links if any(self.robot.joints_moving(n)[k] for k in c.bends)] for c in bendings]
         self.parts = [[n for n in tree.palm if n in tree.shapes], *beyond]
         self.models = {name: self._model(tree.shapes[name]) for part in self.parts for name in part}
         self.pairs = [
@@ -223,7 +278,7 @@ class _Bodies:
         model.endModel()
         return model
 
-    def meeting(self, q: Floats) -> set[tuple[int, int, str, str]]:
+    def overlapping(self, q: Floats) -> set[tuple[int, int, str, str]]:
         """Pairs of links that overlap: of two fingers, or of a finger and the palm (part 0)."""
         places = {}
         for name in self.models:
@@ -248,15 +303,15 @@ def _end(tree: HandTree, k: int, sign: int) -> float:
     return float(end) if np.isfinite(end) else float(tree.robot.neutral[k])
 
 
-def _preshape(name: str, tree: HandTree, curls: list[Curl], opened: Floats, closed: Floats) -> Preshape:
-    return Preshape(name=name, open=named_values(tree, curls, opened), closed=named_values(tree, curls, closed))
-
-
-def named_values(tree: HandTree, curls: list[Curl], q: Floats) -> dict[str, float]:
+def _preshape(name: str, tree: HandTree, bendings: list[Bending], opened: Floats, closed: Floats) -> Preshape:
     """Values of the fingers' joints by name, rounded towards the inside, so that no limit is crossed by a rounding."""
     robot = tree.robot
-    used = sorted({k for curl in curls for k in (*curl.bends, *curl.spreads)})
-    return {robot.joint_names[k]: _inside(float(q[k]), float(robot.lower[k]), float(robot.upper[k])) for k in used}
+    used = sorted({k for bending in bendings for k in (*bending.bends, *bending.spreads)})
+
+    def named(q: Floats) -> dict[str, float]:
+        return {robot.joint_names[k]: _inside(float(q[k]), float(robot.lower[k]), float(robot.upper[k])) for k in used}
+
+    return Preshape(name=name, open=named(opened), closed=named(closed))
 
 
 def _inside(value: float, lower: float, upper: float) -> float:

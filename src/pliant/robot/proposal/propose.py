@@ -10,13 +10,12 @@ import numpy as np
 from pliant.errors import Problem, RobotError
 from pliant.robot.description import Finger, HandDescription
 from pliant.robot.model import Robot
-from pliant.robot.proposal.closing import Curl, find_curls, thumb_of
-from pliant.robot.proposal.fingers import HandTree, find_chains
+from pliant.robot.proposal.closing import Bending, find_bendings, find_thumb
+from pliant.robot.proposal.fingers import HandTree, find_fingers, vector3
 from pliant.robot.proposal.mount import find_mount, with_mount
 from pliant.robot.proposal.pads import FingerPads, find_pads
 from pliant.robot.proposal.palm import find_palm
-from pliant.robot.proposal.preshapes import find_meeting, tips_preshape, wrap_preshape
-from pliant.robot.proposal.round_preshape import round_preshape
+from pliant.robot.proposal.preshapes import find_tip_contact, round_preshape, tips_preshape, wrap_preshape
 from pliant.robot.urdf import Urdf
 
 WORDS = {
@@ -56,37 +55,37 @@ def propose_hand(urdf: Urdf) -> Proposal:
         RobotError: no two fingers, an arm before the hand, or no surface to touch with.
     """
     robot = Robot(urdf)
-    tree = find_chains(robot)
-    curls = find_curls(tree)
-    thumb = thumb_of(robot, curls)
-    pads = [find_pads(tree, curl) for curl in curls]
+    tree = find_fingers(robot)
+    bendings = find_bendings(tree)
+    thumb = find_thumb(robot, bendings)
+    pads = [find_pads(tree, bending) for bending in bendings]
     bare = [tree.chains[i].links[-1] for i, found in enumerate(pads) if not found.pads]
     if bare:
         reasons = "; ".join(reason for found in pads for reason in found.left_out)
         what = Problem(f"finger of '{bare[0]}'", f"no part of its surface can be a pad ({reasons})", "")
         raise RobotError(urdf.source, what)
     names = _names(tree, thumb)
-    meeting = find_meeting(tree, curls, pads, thumb)
-    preshapes = [tips_preshape(tree, curls, meeting)]
-    if not all(curl.linear for curl in curls):
-        preshapes.append(wrap_preshape(tree, curls, meeting))
-    looking = find_palm(tree, curls, pads, thumb, preshapes[0])
-    centred = round_preshape(tree, curls, looking.palm, preshapes[0])
-    if centred is not None:
-        preshapes.append(centred[0])
-    mount = find_mount(tree, curls, preshapes[0])
+    contact = find_tip_contact(tree, bendings, pads, thumb)
+    preshapes = [tips_preshape(tree, bendings, contact)]
+    if not all(bending.linear for bending in bendings):
+        preshapes.append(wrap_preshape(tree, bendings, contact))
+    palm = find_palm(tree, bendings, pads, thumb, preshapes[0])
+    all_round = round_preshape(tree, bendings, palm.palm, preshapes[0])
+    if all_round is not None:
+        preshapes.append(all_round[0])
+    mount = find_mount(tree, bendings, preshapes[0])
     whole = with_mount(urdf, mount)
-    order = [i for i in range(len(curls)) if i != thumb] + [thumb]
-    fingers = [_finger(names[i], curls[i], pads[i]) for i in order]
+    order = [i for i in range(len(bendings)) if i != thumb] + [thumb]
+    fingers = [_finger(names[i], bendings[i], pads[i]) for i in order]
     name = re.sub(r"[^A-Za-z0-9_]+", "_", urdf.name).strip("_").lower() or "hand"
-    guesses = [*_tree_guesses(tree, names, thumb), *_finger_guesses(tree, curls, pads, names, order)]
-    guesses.append(Guess("palm", f"looks along {_vector(looking.palm.approach)}", looking.reason, looking.confidence))
+    guesses = [*_tree_guesses(tree, names, thumb), *_finger_guesses(tree, bendings, pads, names, order)]
+    guesses.append(Guess("palm", f"approaches along {_vector(palm.palm.approach)}", palm.reason, palm.confidence))
     guesses.append(Guess("mount", f"'{whole.root}' is bolted to the arm", mount.reason, mount.confidence))
-    met = f"pads {1000 * meeting.gap:.0f} mm apart, {np.degrees(meeting.facing):.0f} deg from facing each other"
-    sure = float(np.clip(0.9 - 10 * meeting.gap - 0.3 * meeting.facing, 0.2, 0.9))
-    guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {met}", sure))
-    if centred is not None:
-        reason = f"swung so that the fingers come from all sides (mean of their directions {centred[1]:.2f})"
+    gaps = f"pads {1000 * contact.gap:.0f} mm apart, {np.degrees(contact.facing):.0f} deg from facing each other"
+    sure = float(np.clip(0.9 - 10 * contact.gap - 0.3 * contact.facing, 0.2, 0.9))
+    guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {gaps}", sure))
+    if all_round is not None:
+        reason = f"swung so that the fingers come from all sides (mean of their directions {all_round[1]:.2f})"
         guesses.append(Guess("preshapes.round", "the fingers close on a centre", reason, 0.7))
     if any(preshape.name == "wrap" for preshape in preshapes):
         reason = "from nearly straight until a finger would touch the palm or another one"
@@ -101,7 +100,7 @@ def propose_hand(urdf: Urdf) -> Proposal:
         title=f"{urdf.name}, {len(fingers)} fingers, {robot.dof} drives (proposed)",
         urdf=f"{name}.urdf",
         mount=whole.root,
-        palm=looking.palm,
+        palm=palm.palm,
         fingers=tuple(fingers),
         preshapes=tuple(preshapes),
         sources=(f"proposed from the URDF '{urdf.name}'",),
@@ -110,16 +109,15 @@ def propose_hand(urdf: Urdf) -> Proposal:
     return Proposal(description, tuple(guesses), whole)
 
 
-def _finger(name: str, curl: Curl, found: FingerPads) -> Finger:
-    chain = curl.chain
+def _finger(name: str, bending: Bending, found: FingerPads) -> Finger:
+    chain = bending.chain
     links = [link for link in chain.links if link != chain.tip_link] + [chain.tip_link]
-    tip = tuple(round(float(v), 4) + 0.0 for v in chain.tip)
-    return Finger(name=name, links=tuple(links), tip=(tip[0], tip[1], tip[2]), pads=found.pads)
+    return Finger(name=name, links=tuple(links), tip=vector3(np.round(chain.tip, 4)), pads=found.pads)
 
 
 def _names(tree: HandTree, thumb: int) -> list[str]:
     """Names that people would use, from the names of links; numbers where those tell nothing."""
-    said = [[link.lower() for link in chain.links] for chain in tree.chains]
+    names_of_links = [[link.lower() for link in chain.links] for chain in tree.chains]
 
     def has(links: list[str], word: str) -> bool:
         if len(word) > 3:
@@ -128,11 +126,11 @@ def _names(tree: HandTree, thumb: int) -> list[str]:
 
     def tells(links: list[str], word: str) -> bool:
         """A word that several fingers have ("middle" link) names none of them."""
-        return has(links, word) and sum(has(other, word) for other in said) == 1
+        return has(links, word) and sum(has(other, word) for other in names_of_links) == 1
 
     found: list[str | None] = [
         next((name for name, words in WORDS.items() if any(tells(links, word) for word in words)), None)
-        for links in said
+        for links in names_of_links
     ]
     if len({name for name in found if name}) < len([name for name in found if name]):
         found = [name if found.count(name) == 1 else None for name in found]
@@ -157,7 +155,7 @@ def _tree_guesses(tree: HandTree, names: list[str], thumb: int) -> list[Guess]:
         Guess(
             "fingers",
             f"'{names[thumb]}' closes against the others",
-            "its tip goes the way most unlike the other tips'",
+            "its tip moves in the direction most unlike the other tips'",
             0.6 if len(names) > 2 else 0.9,
         ),
     ]
@@ -169,17 +167,19 @@ def _tree_guesses(tree: HandTree, names: list[str], thumb: int) -> list[Guess]:
 
 
 def _finger_guesses(
-    tree: HandTree, curls: list[Curl], pads: list[FingerPads], names: list[str], order: list[int]
+    tree: HandTree, bendings: list[Bending], pads: list[FingerPads], names: list[str], order: list[int]
 ) -> list[Guess]:
     joints = tree.robot.joint_names
     guesses = []
     for i in order:
-        curl, found = curls[i], pads[i]
-        bends = ", ".join(f"{joints[k]} {'+' if curl.way.sign[k] > 0 else '-'}" for k in curl.bends)
-        guesses.append(Guess(f"fingers.{names[i]}", f"closes by {bends}", curl.way.reason, curl.way.confidence))
+        bending, found = bendings[i], pads[i]
+        bends = ", ".join(f"{joints[k]} {'+' if bending.closing.sign[k] > 0 else '-'}" for k in bending.bends)
+        guesses.append(
+            Guess(f"fingers.{names[i]}", f"closes by {bends}", bending.closing.reason, bending.closing.confidence)
+        )
         on = ", ".join(pad.link for pad in found.pads)
         left = f"; none on {'; '.join(found.left_out)}" if found.left_out else ""
-        reason = f"the side that goes ahead when the finger closes{left}"
+        reason = f"the side that leads when the finger closes{left}"
         guesses.append(Guess(f"fingers.{names[i]}.pads", f"on {on}", reason, 0.8))
     return guesses
 
