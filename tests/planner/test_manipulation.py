@@ -48,8 +48,8 @@ def moved(context: PlanningContext, grasp: HeldGrasp, wanted: Goal, **options: f
 
 def refused(context: PlanningContext, grasp: HeldGrasp, wanted: Goal, **options: float) -> tuple[Stage, Failure]:
     answer = manipulate(asked(context, wanted, **options), grasp, start(grasp))
-    assert isinstance(answer, tuple), "the move was possible"
-    return answer
+    assert isinstance(answer, Failure), "the move was possible"
+    return answer.stage, answer
 
 
 def by_gripper(wanted: Goal, **options: float) -> list[Step]:

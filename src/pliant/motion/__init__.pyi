@@ -42,7 +42,6 @@ from pliant.motion.solvers import make_solver as make_solver
 from pliant.motion.solvers.descent import DescentSolver as DescentSolver
 from pliant.motion.solvers.pinv import ExclusionSolver as ExclusionSolver
 from pliant.motion.solvers.pinv import PinvSolver as PinvSolver
-from pliant.motion.solvers.pinv import damped_least_squares as damped_least_squares
 from pliant.motion.solvers.problem import CoordinateSolver as CoordinateSolver
 from pliant.motion.solvers.problem import VelocityAnswer as VelocityAnswer
 from pliant.motion.solvers.problem import VelocityProblem as VelocityProblem

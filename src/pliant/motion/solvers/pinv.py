@@ -80,12 +80,6 @@ def _pulled_inside(problem: VelocityProblem, residual: Floats) -> Bools:
     return np.asarray(np.where(at_upper, pull < 0.0, pull > 0.0))
 
 
-def damped_least_squares(jacobian: Floats, error: Floats, damping: float) -> Floats:
-    """J^T (J J^T + damping^2 I)^-1 e: the step that trades what is left of the error against its own length."""
-    J = jacobian
-    return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), error))
-
-
 def solve_levels(problem: VelocityProblem, free: Bools, threshold: float) -> Floats:
     """Serve the priorities one after another with the free joints, each in the null space of those before it.
 
