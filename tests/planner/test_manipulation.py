@@ -302,4 +302,4 @@ def test_torques_above_what_the_joints_bear_end_the_move(monkeypatch: pytest.Mon
     monkeypatch.setattr(type(context.assembly), "torque_limits", property(lambda assembly: limits))
     stage, failure = refused(context, gripper_grasp(), goal((0.02, 0.0, 0.0)))
     assert (stage, failure.reason) == (Stage.MANIPULATION, "joint torque above the limit")
-    assert failure.detail.endswith("opening")
+    assert " at opening," in failure.detail

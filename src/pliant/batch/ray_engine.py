@@ -19,7 +19,7 @@ from typing import Any
 
 from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
-from pliant.batch.supervised_worker import Attempt, Failure, Limits, SupervisedWorker
+from pliant.batch.supervised_worker import Attempt, AttemptFailure, Limits, SupervisedWorker
 from pliant.errors import OptionError, Problem
 
 ASK_EVERY = 2.0
@@ -95,10 +95,10 @@ class RayEngine:
         except self._ray.exceptions.RayTaskError as bad:
             if isinstance(cause := bad.as_instanceof_cause(), OptionError) or "WorkerError" in type(cause).__name__:
                 raise cause from None
-            return Attempt(None, Failure("node", f"the task failed: {_line(cause)}", str(bad)[-4000:]))
+            return Attempt(None, AttemptFailure("node", f"the task failed: {_line(cause)}", str(bad)[-4000:]))
         except self._ray.exceptions.RayError as bad:
             reason = f"the node or its worker was lost: {type(bad).__name__}"
-            return Attempt(None, Failure("node", reason, _line(bad)))
+            return Attempt(None, AttemptFailure("node", reason, _line(bad)))
         if attempt.failure is not None:
             return attempt
         self._count += 1

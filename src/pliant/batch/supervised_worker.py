@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Failure:
+class AttemptFailure:
     """Why an attempt at an item failed.
 
     Args:
@@ -72,7 +72,7 @@ class Attempt:
     """
 
     made: Path | None
-    failure: Failure | None
+    failure: AttemptFailure | None
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -130,9 +130,9 @@ class SupervisedWorker:
             facts["wall_s"] = time.monotonic() - began
             kind, reason = lost.args
             death = _death(self._end())
-            return Attempt(scratch, Failure(kind, reason or death, self._log_end()), facts)
+            return Attempt(scratch, AttemptFailure(kind, reason or death, self._log_end()), facts)
         failure = answer.pop("failure")
-        return Attempt(scratch, failure and Failure(**failure), facts | answer)
+        return Attempt(scratch, failure and AttemptFailure(**failure), facts | answer)
 
     def close(self) -> None:
         """End the worker now, from any thread; an item that it was at is lost."""

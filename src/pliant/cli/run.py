@@ -19,7 +19,7 @@ WORLD = ("shift", "turn", *RELATIVE)
 SENSOR = ("noise", "dropout", "delay", "warmth", "joints")
 
 
-class Carried(NamedTuple):
+class CompletedRun(NamedTuple):
     """A run and what it was made with: options and pads are a driver's own where it has any."""
 
     result: RunResult
@@ -114,7 +114,7 @@ def run(
     task, chosen = loaded.task, loaded.grasps[grasp]
     control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter, speed=speed)
     if driver != "lab":
-        done = Carried(*run_on_named_driver(driver, task, chosen, control, from_pregrasp), [])
+        done = CompletedRun(*run_on_named_driver(driver, task, chosen, control, from_pregrasp), [])
     else:
         from pliant.lab import TrialSettings, number_in_series, run_series
 
@@ -242,13 +242,13 @@ def _ranges(text: str | None) -> DisturbanceRange | None:
 
 def _in_lab(
     task: Task, grasp: PlannedGrasp, settings: TrialSettings, truth: Disturbance, plots: Path | None
-) -> Carried:
+) -> CompletedRun:
     from pliant.lab import run_trial
 
     pictures: list[Path] = []
     on_phase = _photographer(plots, pictures) if plots is not None else None
     result = run_trial(task, grasp, settings=settings, disturbance=truth, on_phase=on_phase)
-    return Carried(result, settings.control, settings.sensors.pad, pictures)
+    return CompletedRun(result, settings.control, settings.sensors.pad, pictures)
 
 
 def _photographer(folder: Path, files: list[Path]) -> Any:
@@ -312,7 +312,7 @@ def permitted_force(grasp: PlannedGrasp) -> float:
 
 
 def _write(
-    done: Carried,
+    done: CompletedRun,
     answer: dict[str, Any],
     task: Task,
     grasp: PlannedGrasp,
