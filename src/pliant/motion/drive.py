@@ -104,7 +104,7 @@ def drive_to(
         if clearance is not None and (arrived or i % 3 == 0):
             hit = clearance.collision(q, margin=margin)
             if hit is not None:
-                reason = f"'{hit.first}' meets '{hit.second}' at t = {t:.3g} s"
+                reason = f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
                 return _motion(MotionStatus.COLLISION, servo, times, path, reason)
         if arrived:
             return _motion(MotionStatus.ARRIVED, servo, times, path, "")

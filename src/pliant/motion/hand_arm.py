@@ -152,7 +152,7 @@ def _one_after_the_other(
     for t, q in zip(times, path, strict=True):
         hit = None if clearance is None else clearance.collision(q, margin=margin)
         if hit is not None:
-            reason = f"'{hit.first}' meets '{hit.second}' at t = {t:.3g} s"
+            reason = f"'{hit[0]}' meets '{hit[1]}' at t = {t:.3g} s"
             return Motion(MotionStatus.COLLISION, times[times <= t], path[times <= t], np.nan, np.nan, reason)
     return Motion(MotionStatus.ARRIVED, times, path, 0.0, 0.0)
 
