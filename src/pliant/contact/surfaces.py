@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.arrays import Bools, Floats, Ints
 from pliant.contact.distance import DistanceField, DistanceProbe, distance_field
 from pliant.contact.gap import MESH, PLANE, SPHERE, SurfaceArrays
-from pliant.elastic import Compliance, prepare_compliance
+from pliant.elastic import Compliance, check_poisson, prepare_compliance
 from pliant.errors import MaterialError, OptionError
 from pliant.objects import Liquid, Mesh, SmoothSurface, smooth_surface
 
@@ -365,8 +365,7 @@ def _analytic_probe(kind: int, radius: float, low: Floats, high: Floats) -> Dist
 def _check_elastic(name: str, young: float, poisson: float) -> None:
     if not young > 0.0:
         raise MaterialError(name, f"Young's modulus {young:g} Pa must be positive")
-    if not 0.0 < poisson < 0.5:
-        raise MaterialError(name, f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+    check_poisson(name, poisson)
 
 
 def _samples(smooth: SmoothSurface, count: int) -> tuple[Floats, Floats, float]:
