@@ -37,8 +37,7 @@ class DistanceProbe(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DistanceField:
-    """Signed distance at the nodes of a regular grid, negative inside; trilinear between, a lower bound outside
-    the grid.
+    """Signed distance at the nodes of a regular grid, negative inside; trilinear between.
 
     Args:
         values: distances at the nodes [m].
@@ -78,11 +77,6 @@ class DistanceField:
         """
         out = np.empty(len(points))
         _bound(np.ascontiguousarray(points, dtype=np.float64), self.values, self.corner, self.step, out)
-        return out
-
-    def __call__(self, points: Floats) -> Floats:
-        out = np.empty(len(points))
-        _interpolate(np.ascontiguousarray(points, dtype=np.float64), self.values, self.corner, self.step, out)
         return out
 
 
@@ -136,12 +130,6 @@ def _bound(points: Floats, values: NDArray[np.float32], corner: Floats, step: fl
         best = max(best, np.sqrt(away) * step) if away > 0.0 else best
         # single precision
         out[i] = best - 1e-6 * step * max(n0, n1, n2)
-
-
-@njit(cache=True)
-def _interpolate(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
-    for i in range(len(points)):
-        out[i] = field_value(points[i, 0], points[i, 1], points[i, 2], values, corner, step)
 
 
 @njit(cache=True)

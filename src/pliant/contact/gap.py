@@ -55,7 +55,7 @@ class ContactGrid(NamedTuple):
 class Heights(NamedTuple):
     """A surface over the cells of a grid."""
 
-    z: Floats  # [m], NaN: no surface there that faces the right way
+    z: Floats  # [m], NaN: no surface there on the facing side
     slope: Floats  # cells x 2: dz/dx, dz/dy
     owner: Ints  # face, -1: none
 
@@ -170,7 +170,7 @@ def cells_under(corners: Floats, half: Floats, count: int, slack: float) -> tupl
 
 @njit(cache=True)
 def _raster(surface: SurfaceArrays, near: Ints, grid: ContactGrid, facing: float, window: float, out: Heights) -> None:
-    """Heights of a smooth mesh surface; NaN where there is no surface facing the right way."""
+    """Heights of a smooth mesh surface; NaN where there is no surface on the facing side."""
     _, _, vertices, faces, face_normals, corners, quadrics, sizes, centres, reach = surface
     origin, axes, half, count = grid
     z, slope, owner = out
@@ -269,7 +269,7 @@ def _raster(surface: SurfaceArrays, near: Ints, grid: ContactGrid, facing: float
 
 @njit(cache=True)
 def _sphere_heights(radius: float, grid: ContactGrid, facing: float, out: Heights) -> None:
-    """Heights of the sphere of this radius about the surface's own origin, on the side that faces the right way."""
+    """Heights of the sphere of this radius about the surface's own origin, on the facing side."""
     origin, axes, half, count = grid
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
     cx = -(axes[0, 0] * origin[0] + axes[0, 1] * origin[1] + axes[0, 2] * origin[2])

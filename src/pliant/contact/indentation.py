@@ -49,7 +49,7 @@ def press(
     """Drive every pad ``depth`` beyond its first touch along the inward normal, frictionless.
 
     Args:
-        thing: the object.
+        prepared: the object.
         pads: one pad per contact; a sphere about its frame's origin, or a surface facing its frame's +z.
         contacts: points near the surface [m] and, optionally, the direction of travel; its sign does not matter.
         depth: travel from first touch [m].

@@ -121,14 +121,12 @@ class Pressures:
         motion: coefficients of the rigid motions that balance the forces.
         balanced: the force balance could be met.
         exact: the compliance matrix was positive definite as it stood.
-        sweeps: active sets tried.
     """
 
     forces: Floats
     motion: Floats
     balanced: bool
     exact: bool
-    sweeps: int
 
 
 def solve_pressures(
@@ -166,12 +164,11 @@ def solve_pressures(
     motion = np.zeros(r)
     seen: set[bytes] = set()
     careful = False
-    sweep = 0
     for sweep in range(1, (4 if careful else 1) * most + 1):
         f = np.zeros(n)
         index = np.flatnonzero(active)
         if not len(index) or (springs is None and len(index) < r):
-            return Pressures(f, np.zeros(r), r == 0, exact, sweep)
+            return Pressures(f, np.zeros(r), r == 0, exact)
         factor = factored(matrix, index)
         if factor is None:
             exact = False
@@ -188,14 +185,14 @@ def solve_pressures(
             try:
                 motion = np.linalg.solve(schur, load - left[index].T @ solved[:, 0])
             except np.linalg.LinAlgError:
-                return Pressures(np.zeros(n), np.zeros(r), False, exact, sweep)
+                return Pressures(np.zeros(n), np.zeros(r), False, exact)
             f[index] = solved[:, 0] + solved[:, 1:] @ motion
         else:
             f[index] = dpotrs(factor, penetration[index], lower=1)[0]
         gap = matrix @ f - penetration - modes @ motion
         new = np.where(active, f > 0, gap < -1e-10 * scale)
         if np.array_equal(new, active):
-            return Pressures(np.maximum(f, 0.0), motion, True, exact, sweep)
+            return Pressures(np.maximum(f, 0.0), motion, True, exact)
         key = np.packbits(new).tobytes()
         careful = careful or key in seen
         seen.add(key)
@@ -206,4 +203,4 @@ def solve_pressures(
             active[change[-1]] = ~active[change[-1]]
         else:
             active = new
-    return Pressures(np.maximum(f, 0.0), motion, r == 0, False, sweep)
+    return Pressures(np.maximum(f, 0.0), motion, r == 0, False)

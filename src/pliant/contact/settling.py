@@ -74,7 +74,7 @@ def settle(
         prepared: the object.
         pads: the pads, with their friction coefficients.
         Ts_world_pad: their poses, held.
-        T_world_object: where the object is before it gives way; friction holds it to that place.
+        T_world_object: where the object is before it moves; friction holds it to that place.
         load: weight and other forces [N], and torque about the object's origin [N m], world frame.
         friction: for all pads, instead of each pad's own.
         cells: grid cells along a side of each region.

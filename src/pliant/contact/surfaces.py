@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.arrays import Bools, Floats, Ints
 from pliant.contact.distance import DistanceField, DistanceProbe, distance_field
 from pliant.contact.gap import MESH, PLANE, SPHERE, SurfaceArrays
-from pliant.elastic import Compliance, prepare_compliance
+from pliant.elastic import Compliance, check_poisson, prepare_compliance
 from pliant.errors import MaterialError, OptionError
 from pliant.objects import Liquid, Mesh, SmoothSurface, smooth_surface
 
@@ -30,7 +30,6 @@ class MeshSurface:
     points: Floats
     normals: Floats
     spacing: float
-    closed: bool
 
     @staticmethod
     def of(mesh: Mesh, *, samples: int = 1500) -> MeshSurface:
@@ -40,9 +39,7 @@ class MeshSurface:
         centres = v[f].mean(axis=1)
         reach = np.linalg.norm(v[f] - centres[:, None], axis=2).max(axis=1)
         points, normals, spacing = _samples(smooth, samples)
-        edges = np.sort(np.concatenate([f[:, [0, 1]], f[:, [1, 2]], f[:, [2, 0]]]), axis=1)
-        _, count = np.unique(edges, axis=0, return_counts=True)
-        return MeshSurface(smooth, centres, reach, points, normals, spacing, bool((count == 2).all()))
+        return MeshSurface(smooth, centres, reach, points, normals, spacing)
 
     @cached_property
     def field(self) -> DistanceField:
@@ -83,10 +80,6 @@ class MeshSurface:
         """Diagonal of the box around it [m]."""
         return float(np.linalg.norm(self.box[1] - self.box[0]))
 
-    def signed_distance(self, points: Floats) -> Floats:
-        """Distance of points from the surface, negative inside; interpolated, far away a lower bound."""
-        return self.field(points)
-
 
 @dataclass(frozen=True, eq=False)
 class SphereSurface:
@@ -126,10 +119,6 @@ class SphereSurface:
         """Its signed distance as compiled code takes it."""
         return _analytic_probe(SPHERE, self.radius, np.full(3, -self.radius), np.full(3, self.radius))
 
-    def signed_distance(self, points: Floats) -> Floats:
-        """Distance of points from the surface, negative inside [m]; exact."""
-        return np.asarray(np.linalg.norm(points, axis=1) - self.radius)
-
 
 @dataclass(frozen=True, eq=False)
 class PlaneSurface:
@@ -164,10 +153,6 @@ class PlaneSurface:
     def probe(self) -> DistanceProbe:
         """Its signed distance as compiled code takes it."""
         return _analytic_probe(PLANE, 0.0, np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0]))
-
-    def signed_distance(self, points: Floats) -> Floats:
-        """Distance of points from the surface, negative inside [m]; exact."""
-        return np.asarray(points[:, 2])
 
 
 Surface = MeshSurface | SphereSurface | PlaneSurface
@@ -365,8 +350,7 @@ def _analytic_probe(kind: int, radius: float, low: Floats, high: Floats) -> Dist
 def _check_elastic(name: str, young: float, poisson: float) -> None:
     if not young > 0.0:
         raise MaterialError(name, f"Young's modulus {young:g} Pa must be positive")
-    if not 0.0 < poisson < 0.5:
-        raise MaterialError(name, f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+    check_poisson(name, poisson)
 
 
 def _samples(smooth: SmoothSurface, count: int) -> tuple[Floats, Floats, float]:

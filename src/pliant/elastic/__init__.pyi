@@ -4,6 +4,7 @@ from pliant.elastic.cache import store_arrays as store_arrays
 from pliant.elastic.cache import trim_files as trim_files
 from pliant.elastic.compliance import Compliance as Compliance
 from pliant.elastic.compliance import ElementSurface as ElementSurface
+from pliant.elastic.compliance import check_poisson as check_poisson
 from pliant.elastic.compliance import prepare_compliance as prepare_compliance
 from pliant.elastic.shell import gas_stiffness as gas_stiffness
 from pliant.elastic.shell import prepare_shell as prepare_shell

@@ -17,6 +17,9 @@ from pliant.errors import MaterialError
 from pliant.objects import Mesh, SmoothSurface, smooth_surface
 from pliant.threads import one_thread
 
+Report = Callable[[str, float], None]
+"""Called with what is being done and the fraction done."""
+
 _FORMAT = 7
 _VERTICES = 520
 """Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
@@ -103,7 +106,7 @@ def prepare_compliance(
     smooth: SmoothSurface | None = None,
     edge: float | None = None,
     cache: bool = True,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Report | None = None,
 ) -> Compliance:
     """The compliance of a solid body, from the cache or computed (about ten seconds).
 
@@ -119,36 +122,41 @@ def prepare_compliance(
         MaterialError: Poisson's ratio outside (0, 0.5).
         MeshError: the surface cannot be filled with tetrahedra.
     """
-    if not 0.0 < poisson < 0.5:
-        raise MaterialError("poisson", f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
-    report = progress or (lambda _what, _fraction: None)
+    check_poisson("poisson", poisson)
     facts = f"{mesh.content_hash} {poisson!r} {edge!r} {_FORMAT} {_VERTICES} {_MOST_VERTICES} {_THIN}"
     return kept(
         "compliance",
         facts,
-        lambda: _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report),
-        report,
+        lambda report: _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report),
+        progress,
         cache=cache,
     )
 
 
+def check_poisson(source: str, poisson: float) -> None:
+    """Raise a MaterialError unless 0 < nu < 0.5."""
+    if not 0.0 < poisson < 0.5:
+        raise MaterialError(source, f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+
+
 def kept(
-    kind: str, facts: str, compute: Callable[[], Compliance], report: Callable[[str, float], None], *, cache: bool
+    kind: str, facts: str, compute: Callable[[Report], Compliance], progress: Report | None, *, cache: bool
 ) -> Compliance:
     """A compliance from the user's cache folder, or computed and put there.
 
     Args:
         kind: first part of the name it is kept under.
         facts: all that it depends on, as text; its hash is the rest of the name.
-        compute: how to make it.
-        report: told what is done, and the fraction.
+        compute: how to make it, reporting what is being done and the fraction done.
+        progress: takes these reports.
         cache: read and write the cache at all.
     """
+    report = progress or (lambda _what, _fraction: None)
     key = f"{kind}-{hashlib.sha256(facts.encode()).hexdigest()[:40]}"
     if cache and (found := _from_arrays(load_arrays(key))) is not None:
         report("compliance from cache", 1.0)
         return found
-    made = _settled(compute())
+    made = _settled(compute(report))
     if cache:
         store_arrays(key, _to_arrays(made))
     return made
@@ -198,9 +206,7 @@ def _from_arrays(arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | 
 
 
 @one_thread
-def _compute(
-    mesh: Mesh, poisson: float, smooth: SmoothSurface, edge: float | None, report: Callable[[str, float], None]
-) -> Compliance:
+def _compute(mesh: Mesh, poisson: float, smooth: SmoothSurface, edge: float | None, report: Report) -> Compliance:
     from pliant.elastic.fem import surface_compliance
     from pliant.elastic.tetrahedra.quadratic import fill, thickness
 

@@ -1,24 +1,23 @@
 """How a thin-walled vessel gives, with what is in it.   (theory 6.2, vessels)
 
 The wall's middle surface carries flat shell triangles, finer than the corners that the compliance is reported at;
-loads and observations are the same hat functions as those of a solid (``elasticity``). The vessel floats: loads and
+loads and observations are the same hat functions as those of a solid (``compliance``). The vessel floats: loads and
 displacements are projected off the six rigid motions with the wall's mass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, hstack
 
 from pliant.arrays import Floats, Ints
-from pliant.elastic.compliance import Compliance, Wall, kept
+from pliant.elastic.compliance import Compliance, Report, Wall, check_poisson, kept
 from pliant.elastic.fem import determinate_supports
 from pliant.elastic.shell_elements import rigid_motions, shell_matrices
 from pliant.elastic.substructuring import Elimination
-from pliant.errors import LiquidError, MaterialError, MeshError, OptionError, Problem
+from pliant.errors import LiquidError, MeshError, OptionError, Problem
 from pliant.objects import FULL, Liquid, Mesh, SmoothSurface, mesh_volume, smooth_surface
 from pliant.threads import one_thread
 
@@ -84,7 +83,7 @@ def prepare_shell(
     smooth: SmoothSurface | None = None,
     edge: float | None = None,
     cache: bool = True,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Report | None = None,
 ) -> Compliance:
     """The compliance of an open, empty vessel whose outer surface is ``mesh``, from the cache or computed.
 
@@ -102,8 +101,7 @@ def prepare_shell(
         OptionError: a wall that is not positive, or too thick for a shell.
         MeshError: the surface cannot be divided into sound triangles.
     """
-    if not 0.0 < poisson < 0.5:
-        raise MaterialError("poisson", f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
+    check_poisson("poisson", poisson)
     width = 0.5 * float(np.ptp(mesh.vertices[np.unique(mesh.faces)], axis=0).min())
     if not 0.0 < wall < _THICK * width:
         raise OptionError(
@@ -115,13 +113,12 @@ def prepare_shell(
                 "press thicker ones as a solid with a hollow",
             ),
         )
-    report = progress or (lambda _what, _fraction: None)
     facts = f"shell {mesh.content_hash} {poisson!r} {wall!r} {edge!r} {_FORMAT} {_CORNERS} {_DIVISIONS}"
     return kept(
         "shell",
         facts,
-        lambda: _compute(mesh, poisson, wall, smooth or smooth_surface(mesh), edge, report),
-        report,
+        lambda report: _compute(mesh, poisson, wall, smooth or smooth_surface(mesh), edge, report),
+        progress,
         cache=cache,
     )
 
@@ -133,7 +130,7 @@ def _compute(
     wall: float,
     smooth: SmoothSurface,
     edge: float | None,
-    report: Callable[[str, float], None],
+    report: Report,
 ) -> Compliance:
     from pliant.elastic.tetrahedra.quadratic import fill
 
@@ -252,7 +249,7 @@ def _condense(
     lever: Floats,
     wall: float,
     poisson: float,
-    report: Callable[[str, float], None],
+    report: Report,
 ) -> tuple[Floats, Floats, Floats, float]:
     """Compliance of the corners, inverse mass of their hats, C g and g . C g, all for Young's modulus 1."""
     matrices, areas = shell_matrices(points, faces, wall, poisson)

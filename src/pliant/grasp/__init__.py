@@ -1,6 +1,6 @@
 """Why it holds: grasp matrices, the elastic share of the load, the smallest sufficient forces, and how good a grasp is.
 
-Takes arrays, never robots. The door for most is :func:`solve_forces`; loops keep a :class:`ForceSolver`.
+Takes arrays, never robots. Most callers need only :func:`solve_forces`; loops keep a :class:`ForceSolver`.
 """
 
 from pliant.lazy import open_door

@@ -70,7 +70,7 @@ def certify(matrix: sparse.csc_matrix, right: Floats, cones: Cones, dual: Floats
 
 
 def least_violation(matrix: sparse.csc_matrix, right: Floats, cones: Cones) -> tuple[float, Floats, Floats]:
-    """How much every inequality must give way, in units of the load, until there is a solution; below 0: room to spare.
+    """How much every inequality must be relaxed, in units of the load, until there is a solution; below 0: spare room.
 
     This program always has solutions and room around them, so it decides where the other one is on the edge.
 
@@ -107,7 +107,7 @@ def _into_dual_cone(cones: Cones, dual: Floats) -> Floats:
         if kind == "plus":
             np.maximum(part, 0.0, out=part)
         elif kind == "second":
-            # A hair more than the norm, so that rounding cannot push it out again.
+            # Slightly more than the norm, so that rounding cannot push it out again.
             part[0] = max(part[0], float(np.linalg.norm(part[1:])) * (1 + 1e-14))
         start += count
     return z

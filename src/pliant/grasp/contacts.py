@@ -1,4 +1,4 @@
-"""Contacts as the grasp theory sees them: where, which way, how rough, how soft, how much they may bear.
+"""Contacts as the grasp theory sees them: place, normal, friction, stiffness and force limit.
 
 Frames follow theory 2: {B} is the world, {C_i} sits at contact point i with its *last* force axis along the normal that
 points into the object. In space a contact force is (tangent, tangent, normal); in the plane (tangent, normal).
@@ -27,7 +27,7 @@ UNIT_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """One contact, in plain words.
+    """One contact by its physical quantities.
 
     Args:
         point: contact point in {B} [m]; three coordinates in space, two in the plane.
@@ -117,7 +117,7 @@ class ContactSet:
         rotations: Floats | None = None,
         source: str = "contacts",
     ) -> ContactSet:
-        """The quick door for loops: one array per property, scalars are spread over all contacts.
+        """The set from one array per property, quick enough for loops; scalars apply to all contacts.
 
         Args:
             points, normals: n x s [m, -].
@@ -166,7 +166,7 @@ class ContactSet:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What was changed on the way in or looks odd, for the user to read."""
+        """What was changed in the input or looks odd, for the user to read."""
         odd = np.flatnonzero(np.abs(self.normal_lengths - 1) > UNIT_TOLERANCE)
         notes = [f"contact {i}: normal had length {self.normal_lengths[i]:.6g}, made unit length" for i in odd]
         notes += [f"contact {i}: friction 0, taken as frictionless" for i in np.flatnonzero(self.friction == 0)]
@@ -278,7 +278,7 @@ def _problems(
     a: Floats,
     soft: Bools,
 ) -> list[Problem]:
-    """Everything wrong with the arrays; one cheap look decides whether the slow search for words is needed."""
+    """Everything wrong with the arrays; one cheap check decides whether the slow search is needed."""
     n, s = p.shape
     # Python's own min and sum beat NumPy's on a handful of numbers, and a NaN fails every comparison.
     long, rough, wide, strong = lengths.tolist(), mu.tolist(), a.tolist(), f_max.tolist()

@@ -295,7 +295,7 @@ def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
         raise GraspError(name, f"shape {array.shape}; expected {' x '.join(map(str, shape))}")
-    # The sum of finite numbers is finite unless they are absurd; either way the answer is the same.
+    # The sum of finite numbers is finite unless they are absurd; the answer is the same in both cases.
     if not math.isfinite(array.sum()):
         raise GraspError(name, f"{array.tolist()} has numbers that are not finite")
     return array

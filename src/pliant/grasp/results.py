@@ -29,7 +29,7 @@ class DisturbanceResponse(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What is left before something gives way, at the worst of the loads.
+    """What is left before a contact slips or a limit is reached, at the worst of the loads.
 
     Args:
         slip: mu f_n - |(f_t, m / e)| per contact [N]; 0 is about to slip. Frictionless contacts: f_n.
@@ -108,5 +108,5 @@ class ForceResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was changed on the way in, for the user to read."""
+        """What was changed in the input, for the user to read."""
         return self.contacts.notes

@@ -1,7 +1,7 @@
 """Tetrahedra inside a closed surface, the same ones every time.
 
-Points on the surface (``spreading``) and on a lattice inside are joined by Delaunay's tetrahedra; those outside are
-taken away (``carving``), inner points are evened out, and what flat tetrahedra are left are opened by moving their
+Points on the surface (``spread``) and on a lattice inside are joined by Delaunay's tetrahedra; those outside are
+taken away (``carve``), inner points are evened out, and what flat tetrahedra are left are opened by moving their
 corners: inside freely, on the surface along it.
 """
 

@@ -1,6 +1,6 @@
 """Quadratic tetrahedra inside a closed surface.
 
-The surface is filled with tetrahedra (``filling``); the middles of the boundary edges are then moved onto the smooth
+The surface is filled with tetrahedra (``fill``); the middles of the boundary edges are then moved onto the smooth
 surface (``smooth``), so that a ball of a few hundred corners still has the volume and curvature of a ball.
 """
 
@@ -189,7 +189,7 @@ def shape_gradients(x: float, y: float, z: float, out: Floats) -> None:
 
 def thickness(mesh: Mesh, points: Floats, inward: Floats) -> Floats:
     """How much material lies behind surface points along their inward normals [m]; infinite where a ray finds no
-    way out."""
+    exit."""
     v, f = mesh.vertices, mesh.faces
     scale = float(np.linalg.norm(v.max(axis=0) - v.min(axis=0)))
     return _first_hit(
