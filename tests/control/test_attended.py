@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from made_plans import MadeTask, made
-from pliant.control import RunOutcome, RunPhase, check_driver, run_on_driver
+from pliant.control import Command, GraspController, RunOutcome, RunPhase, Sample, check_driver, run_on_driver
 from pliant.errors import OptionError
 from pliant.tactile import regions as tactile
 from spring_hand import SpringHand
@@ -130,8 +130,6 @@ def test_members_of_the_wrong_kind_are_all_named(thing: MadeTask) -> None:
 
 
 def test_compiled_code_is_loaded_before_the_first_touch(thing: MadeTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pliant.control import GraspController
-
     calls = []
     monkeypatch.setattr(tactile, "_patches", lambda forces: calls.append(forces))
     GraspController(thing.grasp, thing.task.assembly)
@@ -149,3 +147,39 @@ def test_a_driver_that_cannot_even_be_stopped_is_told_with_its_log_kept(thing: M
     assert result.outcome is RunOutcome.ABORTED
     assert "emergency stop failed as well: OSError: no route to hand" in result.reason
     assert len(result.log) >= 29
+
+
+class StrictJudge:
+    """Counts what it is shown and holds nothing for held."""
+
+    def __init__(self) -> None:
+        self.seen: list[Command] = []
+        self.failure: str | None = None
+
+    def observe(self, sample: Sample, command: Command) -> None:
+        self.seen.append(command)
+
+    def verdict(self, controller: GraspController, failure: str) -> tuple[RunOutcome, str]:
+        self.failure = failure
+        return RunOutcome.UNSTABLE, "nobody knows"
+
+
+def test_a_judge_sees_every_command_and_decides_what_became_of_the_object(thing: MadeTask) -> None:
+    judge = StrictJudge()
+    result = run_on_driver(hand_for(thing), thing.grasp, thing.task.assembly, judge=judge)
+    assert (result.outcome, result.reason, judge.failure) == (RunOutcome.UNSTABLE, "nobody knows", "")
+    assert [command.phase for command in judge.seen] == list(result.log.phases)
+    np.testing.assert_array_equal([command.positions for command in judge.seen], result.log["q_commanded"])
+
+
+def test_what_a_driver_of_our_own_raises_is_passed_on_once_it_was_stopped(thing: MadeTask) -> None:
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    hand.fail_at = 5
+    judge = StrictJudge()
+    with pytest.raises(OSError, match="the cable is out"):
+        run_on_driver(hand, thing.grasp, thing.task.assembly, judge=judge, raises=True)
+    assert hand.stopped and judge.failure is None
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    hand.fail_at = 5
+    run_on_driver(hand, thing.grasp, thing.task.assembly, judge=judge)
+    assert judge.failure is not None and judge.failure.startswith("the driver failed: OSError")

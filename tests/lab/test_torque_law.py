@@ -96,7 +96,7 @@ def test_in_the_lab_the_pads_feel_what_the_law_promises(gripper: Assembly) -> No
         assert sample.joints is not None
         q = sample.joints.positions
         speed, q_last = (q - q_last) / driver.period, q
-        readings = processor.process_all(sample.frames)
+        readings = {name: processor.process(frame) for name, frame in sample.frames.items()}
         places = np.array([readings[name].regions[0].centre for name in ("left_pad", "right_pad")])
         axes = contact_rotations(np.array([[1.0, 0.0, 0.0]] * 2))
         now = contact_kinematics(gripper, ("left_finger", "right_finger"), q, places, axes)

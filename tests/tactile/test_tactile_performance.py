@@ -24,7 +24,8 @@ def test_frames_of_a_whole_hand_take_less_than_half_a_control_step() -> None:
     filters = {name: RegionFilter() for name in frames}
 
     def step() -> None:
-        for name, reading in processor.process_all(frames).items():
+        for name, frame in frames.items():
+            reading = processor.process(frame)
             region = reading.regions[0] if reading.regions else None
             filters[name].update((region.force, region.centre) if region is not None else None)
 

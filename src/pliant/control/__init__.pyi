@@ -15,12 +15,12 @@ from pliant.control.events import RunPhase as RunPhase
 from pliant.control.force_loop import ContactKinematics as ContactKinematics
 from pliant.control.force_loop import ForceLoop as ForceLoop
 from pliant.control.force_loop import contact_kinematics as contact_kinematics
+from pliant.control.grip import ControlStep as ControlStep
 from pliant.control.options import CalibrationFactors as CalibrationFactors
 from pliant.control.options import ControlOptions as ControlOptions
 from pliant.control.options import WatchLimits as WatchLimits
 from pliant.control.phases.carry import CarryPhase as CarryPhase
 from pliant.control.phases.close import GuardedClosing as GuardedClosing
-from pliant.control.phases.context import ControlStep as ControlStep
 from pliant.control.phases.context import PhaseStrategy as PhaseStrategy
 from pliant.control.phases.context import RunContext as RunContext
 from pliant.control.replay import ReplayDriver as ReplayDriver

@@ -17,10 +17,11 @@ import numpy as np
 from pliant.arrays import Floats
 from pliant.control.driver import Sample
 from pliant.control.events import REACTIONS, Fault, RunFault, RunPhase
+from pliant.control.grip import ControlStep
 from pliant.control.options import ControlOptions
 from pliant.control.phases.carry import CarryPhase, HoldPhase, SqueezePhase
 from pliant.control.phases.close import ClosePhase
-from pliant.control.phases.context import NEEDED, ApproachPhase, ControlStep, PhaseStrategy, RunContext
+from pliant.control.phases.context import NEEDED, ApproachPhase, PhaseStrategy, RunContext
 from pliant.control.phases.ends import EasePhase, OpenPhase, ReleasePhase, StandPhase
 from pliant.control.run_log import PHASES, RunLog
 from pliant.control.watch import SoundSamples, Watch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,25 @@ from pliant.planner import PlannedForces
 from pliant.tactile import ContactEstimate, ContactTracker, Slip, SlipSense
 
 KEPT_UP = 0.1  # how long a correction goes on without a new frame [s]
+
+
+@dataclass(frozen=True, eq=False)
+class ControlStep:
+    """One control step.
+
+    Attributes:
+        sample: what was measured.
+        dt: time since the step before [s].
+        elapsed: time since the phase began [s].
+        moment: what the plan wants now.
+        estimate: the contacts now.
+    """
+
+    sample: Sample
+    dt: float
+    elapsed: float
+    moment: PlannedForces
+    estimate: ContactEstimate
 
 
 class Grip:
@@ -46,25 +66,15 @@ class Grip:
         """Wanted minus measured normal forces; 0 where no array measures [N]."""
         return np.where(self.tracker.sensed, wanted - estimate.forces, 0.0)
 
-    def turn(
-        self,
-        sample: Sample,
-        dt: float,
-        moment: PlannedForces,
-        estimate: ContactEstimate,
-        *,
-        planned: Floats,
-        offset: Floats,
-        wanted: Callable[[], Floats | float],
-    ) -> Floats:
+    def turn(self, step: ControlStep, planned: Floats, offset: Floats, wanted: Callable[[], Floats | float]) -> Floats:
         """The joints' offset from the plan after one turn.
 
         Args:
-            sample, dt, moment, estimate: of this step.
             planned: joints of the plan now.
             offset: of the commanded joints from them so far.
             wanted: normal forces [N], asked for once the loop has found what it wants itself.
         """
+        sample, moment, estimate = step.sample, step.moment, step.estimate
         loop, options = self.loop, self.loop.options
         if not options.force_loop or sample.joints is None:
             return offset
@@ -85,15 +95,16 @@ class Grip:
         if sample.time - self._rated > KEPT_UP:
             return offset
         assert self.contacts is not None
-        moved = offset + self._rate * dt
+        moved = offset + self._rate * step.dt
         push = self.contacts.jacobian[:, 2, :] @ (moved - self._start)
         if np.abs(push).max(initial=0.0) <= options.reach:
             offset, self.pushed = moved, push * self._series
         robot = loop.assembly.robot
         return np.minimum(np.maximum(offset, robot.lower - planned), robot.upper - planned)
 
-    def slip(self, sample: Sample, moment: PlannedForces, estimate: ContactEstimate) -> Slip | None:
+    def slip(self, step: ControlStep) -> Slip | None:
         """How far the object has gone since it was gripped; None where no frame shows it."""
-        if not self.loop.options.force_loop or sample.joints is None:
+        if not self.loop.options.force_loop or step.sample.joints is None:
             return None
-        return self._slip.update(estimate, moment, None if self.contacts is None else self.contacts.axes)
+        axes = None if self.contacts is None else self.contacts.axes
+        return self._slip.update(step.estimate, step.moment, axes)

@@ -272,8 +272,8 @@ def _not_ready(sample: Sample, controller: GraspController, driver: Driver, pati
 
 def _largest_mean(forces: Floats) -> float:
     """Of the columns' means; NaN where there is no number at all."""
-    means = [column[np.isfinite(column)].mean() for column in forces.T if np.isfinite(column).any()]
-    return float(max(means)) if means else float("nan")
+    known = np.isfinite(forces).any(axis=0)
+    return float(np.nanmean(np.where(known, forces, 0.0), axis=0)[known].max()) if known.any() else float("nan")
 
 
 def _point_error(log: RunLog) -> float:

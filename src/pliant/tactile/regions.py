@@ -128,10 +128,6 @@ class TactileProcessor:
         full = self.sensor.response.full_scale if self.saturation is None else self.saturation
         return ArrayReading(frame.array, frame.time, forces, find_regions(array, layout, forces, counts >= full))
 
-    def process_all(self, frames: Mapping[str, TactileFrame]) -> dict[str, ArrayReading]:
-        """Forces and regions of every frame of a sample."""
-        return {name: self.process(frame) for name, frame in frames.items()}
-
     def warm_up(self) -> None:
         """Load the compiled code now: the first touch must not wait for it (a second in a fresh process)."""
         _patches(np.ones((2, 2)))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pliant.control.events import Fault, RunFault, RunPhase
-from pliant.control.phases.context import ControlStep, PhaseStrategy, RunContext
+from pliant.control.grip import ControlStep
+from pliant.control.phases.context import PhaseStrategy, RunContext
 from pliant.planner import Phase
 from pliant.tactile import measured_forces
 
@@ -119,7 +120,7 @@ class HoldPhase(PhaseStrategy):
 
 def watch_slip(run: RunContext, step: ControlStep) -> bool:
     """Grip harder where contacts wander beyond the plan; whether the object has just slid too far to be carried on."""
-    slip = run.grip.slip(step.sample, step.moment, step.estimate)
+    slip = run.grip.slip(step)
     if slip is None:
         return False
     options, now = run.options, step.sample.time

@@ -7,8 +7,9 @@ import numpy as np
 from pliant.arrays import Floats
 from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.force_loop import ForceLoop, contact_kinematics
+from pliant.control.grip import ControlStep
 from pliant.control.options import ControlOptions
-from pliant.control.phases.context import NEEDED, ControlStep, PhaseStrategy, RunContext
+from pliant.control.phases.context import NEEDED, PhaseStrategy, RunContext
 from pliant.planner import ContactTimeline, Phase
 from pliant.robot import Assembly
 from pliant.tactile import measured_forces

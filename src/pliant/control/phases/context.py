@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from pliant.arrays import Floats
-from pliant.control.driver import Sample
 from pliant.control.events import Event, RunFault, RunPhase
 from pliant.control.force_loop import ForceLoop
-from pliant.control.grip import Grip
+from pliant.control.grip import ControlStep, Grip
 from pliant.control.options import ControlOptions
 from pliant.control.run_log import RunRecorder
-from pliant.planner import ContactTimeline, Phase, PlannedForces, PlannedGrasp
+from pliant.planner import ContactTimeline, Phase, PlannedGrasp
 from pliant.robot import Assembly
-from pliant.tactile import ContactEstimate, ContactTracker, TactileProcessor
+from pliant.tactile import ContactTracker, TactileProcessor
 
 NEEDED = 0.1  # planned force from which on a contact must be measured [N]
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
-
-
-@dataclass(frozen=True, eq=False)
-class ControlStep:
-    """One control step.
-
-    Attributes:
-        sample: what was measured.
-        dt: time since the step before [s].
-        elapsed: time since the phase began [s].
-        moment: what the plan wants now.
-        estimate: the contacts now.
-    """
-
-    sample: Sample
-    dt: float
-    elapsed: float
-    moment: PlannedForces
-    estimate: ContactEstimate
 
 
 class RunContext:
@@ -94,15 +73,7 @@ class RunContext:
 
     def turn(self, step: ControlStep, wanted: Callable[[], Floats | float] | None = None) -> None:
         """One turn of the force loop towards these normal forces, or those of ``wanted`` [N]."""
-        self.offset = self.grip.turn(
-            step.sample,
-            step.dt,
-            step.moment,
-            step.estimate,
-            planned=self.planned(),
-            offset=self.offset,
-            wanted=wanted or self.wanted,
-        )
+        self.offset = self.grip.turn(step, self.planned(), self.offset, wanted or self.wanted)
 
     def note(self, time: float, kind: str, text: str) -> None:
         """Write an event into the log."""

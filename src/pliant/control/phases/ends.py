@@ -6,7 +6,8 @@ import numpy as np
 
 from pliant.control.events import RunPhase
 from pliant.control.force_loop import contact_kinematics
-from pliant.control.phases.context import SAFE_TIME, ControlStep, PhaseStrategy, RunContext
+from pliant.control.grip import ControlStep
+from pliant.control.phases.context import SAFE_TIME, PhaseStrategy, RunContext
 from pliant.tactile import measured_forces
 
 OPENING = 1.0  # of the planned path per second, when the hand opens [1/s]
