@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +155,12 @@ def test_a_bottle_stands_still_with_its_liquid_and_its_weight() -> None:
         mujoco.mj_contactForce(simulation.model, simulation.data, i, wrench)
         total += wrench[0]
     assert total == pytest.approx(9.81 * body.mass, rel=0.03)
+
+
+def test_importing_the_lab_chooses_a_renderer_that_needs_no_screen() -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("MUJOCO_GL", "DISPLAY")}
+    code = "import sys, os, pliant.lab; print('mujoco' in sys.modules, os.environ.get('MUJOCO_GL'))"
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    libraries = {"EGL": "egl", "OSMesa": "osmesa"}
+    found = next((value for name, value in libraries.items() if ctypes.util.find_library(name)), None)
+    assert answer.stdout.split() == ["False", str(found if sys.platform.startswith("linux") else None)]

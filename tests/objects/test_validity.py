@@ -1,4 +1,4 @@
-"""Each way a surface can fail to be the skin of one body: repaired and said, or refused with reason and place."""
+"""Each defect of a surface that is no skin of one body: repaired and reported, or refused with reason and place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pliant.errors import MeshError
-from pliant.objects import Mesh, check_mesh, make_shape, mesh_volume, repair_mesh
+from pliant.objects import Mesh, MeshReport, make_shape, mesh_volume, repair_mesh
 from pliant.objects.mesh.topology import arrange_shells
 
 
@@ -27,9 +27,17 @@ def without_faces(mesh: Mesh, gone: np.ndarray) -> Mesh:
     return Mesh(mesh.vertices, np.delete(mesh.faces, gone, axis=0), "made.obj")
 
 
-def refusal(mesh: Mesh, **options) -> str:
+def sound(mesh: Mesh) -> MeshReport:
+    """The report on a mesh that needs no repair."""
+    answer = repair_mesh(mesh)
+    assert answer.mesh is mesh
+    assert answer.report.repaired == ()
+    return answer.report
+
+
+def refusal(mesh: Mesh) -> str:
     with pytest.raises(MeshError) as caught:
-        repair_mesh(mesh, **options)
+        repair_mesh(mesh)
     for problem in caught.value.problems:
         assert problem.what
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -43,7 +51,6 @@ def test_a_sound_mesh_passes_untouched() -> None:
     assert answer.report.repaired == ()
     assert (answer.report.genus, answer.report.euler) == (1, 0)
     assert answer.report.volume == pytest.approx(mesh_volume(mesh))
-    assert check_mesh(mesh) == answer.report
 
 
 def test_empty_and_malformed_arrays_are_refused() -> None:
@@ -94,7 +101,6 @@ def test_a_small_hole_is_filled_and_said() -> None:
     assert ", 0.0" in answer.report.repaired[0]
     assert answer.report.volume == pytest.approx(mesh_volume(mesh), rel=1e-4)
     assert answer.report.euler == 2
-    assert "is open: 1 hole" in refusal(damaged, repair=False)
 
 
 def test_an_inside_out_mesh_is_turned_and_said() -> None:
@@ -102,7 +108,6 @@ def test_an_inside_out_mesh_is_turned_and_said() -> None:
     answer = repair_mesh(mesh.flipped())
     assert answer.report.repaired == (f"turned all {len(mesh.faces)} faces: the mesh was inside out",)
     assert mesh_volume(answer.mesh) == pytest.approx(mesh_volume(mesh))
-    assert "inside out" in refusal(mesh.flipped(), repair=False)
 
 
 def test_faces_wound_against_the_rest_are_turned_and_counted() -> None:
@@ -114,7 +119,6 @@ def test_faces_wound_against_the_rest_are_turned_and_counted() -> None:
     answer = repair_mesh(damaged)
     assert answer.report.repaired[0].startswith("turned over 4 faces wound against the rest (first: face 3")
     assert answer.report.volume == pytest.approx(mesh_volume(mesh), rel=1e-14)
-    assert "face 3 at" in refusal(damaged, repair=False)
 
 
 def test_duplicate_vertices_are_merged_and_counted() -> None:
@@ -125,7 +129,6 @@ def test_duplicate_vertices_are_merged_and_counted() -> None:
     assert answer.report.repaired == (f"merged {number} duplicate vertices ({len(mesh.vertices)} left)",)
     noisy = Mesh(soup.vertices + 1e-10 * np.random.default_rng(0).normal(size=soup.vertices.shape), soup.faces)
     assert len(repair_mesh(noisy).mesh.vertices) == len(mesh.vertices)
-    assert "merged" in refusal(soup, repair=False)
 
 
 def test_degenerate_and_repeated_faces_and_unused_vertices_are_removed_and_counted() -> None:
@@ -172,7 +175,7 @@ def test_two_separate_bodies_are_refused_with_sizes_and_places() -> None:
 def test_a_hollow_is_no_second_body() -> None:
     outer, inner = make_shape("sphere", radius=0.03), make_shape("sphere", radius=0.02)
     hollow = joined(outer, inner.flipped())
-    report = check_mesh(hollow)
+    report = sound(hollow)
     assert (report.cavities, report.genus, report.euler) == (1, 0, 4)
     assert report.volume == pytest.approx(mesh_volume(outer) - mesh_volume(inner))
     assert "hollow" in report.notes[0]
@@ -211,7 +214,6 @@ def test_a_stray_vertex_far_away_says_nothing_about_the_size_of_the_mesh() -> No
     repaired = repair_mesh(stray)
     assert repaired.report.repaired == ("removed 1 vertex that no face uses",)
     assert repaired.mesh.content_hash == ball.content_hash
-    assert "repair would have removed 1 vertex that no face uses" in refusal(stray, repair=False)
 
 
 def test_thousands_of_vertices_on_one_spot_are_refused_before_their_pairs_are_listed() -> None:
@@ -275,13 +277,12 @@ def crumpled(noise: float, seed: int) -> Mesh:
 
 def test_a_few_small_folds_are_smoothed_and_said() -> None:
     folded = crumpled(0.0004, seed=5)
-    assert "passes through itself" in refusal(folded, repair=False)
     answer = repair_mesh(folded)
     assert answer.report.repaired[0].startswith("smoothed 10 vertices by at most 0.48 mm")
     moved = np.linalg.norm(answer.mesh.vertices - folded.vertices, axis=1)
     assert moved.max() < 0.005 * folded.diagonal
     assert (moved > 0).sum() == 10
-    check_mesh(answer.mesh)
+    sound(answer.mesh)
 
 
 def test_folds_that_would_have_to_be_moved_far_are_refused() -> None:
@@ -341,7 +342,7 @@ def test_scaling_by_nonsense_is_refused(factor: float) -> None:
 def test_16k_faces_are_checked_in_less_than_two_seconds() -> None:
     mesh = make_shape("sphere", radius=0.03, edge=0.00122)
     assert 15_000 < len(mesh.faces) < 17_500
-    check_mesh(make_shape("sphere"))
+    sound(make_shape("sphere"))
     start = time.process_time()
-    check_mesh(mesh)
+    sound(mesh)
     assert time.process_time() - start < 2.0

@@ -85,13 +85,13 @@ def test_unknown_shipped_name_lists_the_closest() -> None:
 
 @pytest.mark.parametrize("hand", shipped_names("hand"))
 def test_pads_are_closed_surfaces_with_edges_of_about_three_millimetres(hand: str) -> None:
-    from pliant.objects import check_mesh
+    from pliant.objects import repair_mesh
 
     module = load_hand(hand)
     for finger in module.description.fingers:
         for pad in finger.pads:
             surface = pad_mesh(module.robot.urdf, pad)
-            check_mesh(surface.mesh)
+            assert repair_mesh(surface.mesh).report.repaired == ()
             corners = surface.mesh.vertices[surface.mesh.faces[surface.faces]]
             edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
             assert 0.001 < np.median(edges) < 0.0035

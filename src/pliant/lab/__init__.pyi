@@ -3,11 +3,8 @@ from pliant.lab.calibration import calibrate_in_lab as calibrate_in_lab
 from pliant.lab.calibration import calibration_settings as calibration_settings
 from pliant.lab.driver import LabDriver as LabDriver
 from pliant.lab.driver import SensorSettings as SensorSettings
-from pliant.lab.object_xml import ObjectPart as ObjectPart
 from pliant.lab.object_xml import solid_part as solid_part
 from pliant.lab.options import LabOptions as LabOptions
-from pliant.lab.pads import LinkContact as LinkContact
-from pliant.lab.pads import PadForces as PadForces
 from pliant.lab.pads import Pads as Pads
 from pliant.lab.scene import Scene as Scene
 from pliant.lab.scene import build_scene as build_scene
@@ -21,10 +18,8 @@ from pliant.lab.series import number_in_series as number_in_series
 from pliant.lab.series import run_series as run_series
 from pliant.lab.series import table_of as table_of
 from pliant.lab.series import wilson as wilson
-from pliant.lab.simulation import ObjectState as ObjectState
 from pliant.lab.simulation import Simulation as Simulation
 from pliant.lab.simulation import picture as picture
-from pliant.lab.soft_body import TetMesh as TetMesh
 from pliant.lab.soft_body import tetrahedra as tetrahedra
 from pliant.lab.trial import Disturbance as Disturbance
 from pliant.lab.trial import TrialResult as TrialResult
@@ -33,6 +28,4 @@ from pliant.lab.trial import disturbed_body as disturbed_body
 from pliant.lab.trial import pressed_places as pressed_places
 from pliant.lab.trial import run_trial as run_trial
 from pliant.lab.trial import trial_scene as trial_scene
-from pliant.lab.vessel import Slosh as Slosh
 from pliant.lab.vessel import slosh as slosh
-from pliant.lab.vessel import vessel_part as vessel_part

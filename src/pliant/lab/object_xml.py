@@ -24,12 +24,11 @@ class ObjectPart:
     """What the object adds to a scene.
 
     Attributes:
-        assets, body: XML.
+        body, assets: XML.
         nodes: n x 3, nodes of the soft part in the object's frame at rest [m].
         node_masses: n [kg].
         spacing: typical distance of neighbouring nodes [m].
         core: name of the rigid body that carries the soft part; empty for a solid.
-        mass: of everything [kg].
         T_world_object: pose at the beginning.
         notes: what was simplified.
     """
@@ -38,7 +37,6 @@ class ObjectPart:
     nodes: Floats
     node_masses: Floats
     spacing: float
-    mass: float
     T_world_object: pin.SE3
     core: str = ""
     assets: list[Element] = field(default_factory=list)
@@ -101,7 +99,7 @@ def solid_part(
     if share < LEAST_VOLUME:
         name = body.mesh.name or "object"
         notes = (f"{name}: {len(tets.nodes)} nodes fill only {share:.0%} of its volume; thin parts are lost",)
-    return ObjectPart(frame, tets.nodes, masses, tets.spacing, body.mass, T_world_object, notes=notes)
+    return ObjectPart(frame, tets.nodes, masses, tets.spacing, T_world_object, notes=notes)
 
 
 def set_node_masses(model: mujoco.MjModel, held: ObjectPart) -> None:

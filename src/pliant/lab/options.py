@@ -38,20 +38,21 @@ class LabOptions:
     iterations: int = 1000
 
     def __post_init__(self) -> None:
+        ranges = {
+            "step": (1e-5, 0.005, " [s]"),
+            "nodes": (20, 2000, ""),
+            "skin": (1e-5, 0.005, " [m]"),
+            "yielding": (1e-4, 0.1, ""),
+            "damping": (0.0, 1.0, " [s]"),
+            "servo_frequency": (1.0, 1000.0, " [rad/s]"),
+            "servo_ratio": (0.1, 10.0, ""),
+            "friction_stiffness": (1.0, 1000.0, ""),
+            "iterations": (1, 10_000, ""),
+        }
         problems = [
-            Problem(name, f"{value!r}", allowed)
-            for name, value, right, allowed in (
-                ("step", self.step, 1e-5 <= self.step <= 0.005, "1e-5 to 0.005 [s]"),
-                ("nodes", self.nodes, 20 <= self.nodes <= 2000, "20 to 2000"),
-                ("skin", self.skin, 1e-5 <= self.skin <= 0.005, "1e-5 to 0.005 [m]"),
-                ("yielding", self.yielding, 1e-4 <= self.yielding <= 0.1, "1e-4 to 0.1"),
-                ("damping", self.damping, 0.0 <= self.damping <= 1.0, "0 to 1 [s]"),
-                ("servo_frequency", self.servo_frequency, 1.0 <= self.servo_frequency <= 1000.0, "1 to 1000 [rad/s]"),
-                ("servo_ratio", self.servo_ratio, 0.1 <= self.servo_ratio <= 10.0, "0.1 to 10"),
-                ("friction_stiffness", self.friction_stiffness, 1 <= self.friction_stiffness <= 1000, "1 to 1000"),
-                ("iterations", self.iterations, 1 <= self.iterations <= 10_000, "1 to 10000"),
-            )
-            if not right
+            Problem(name, f"{getattr(self, name)!r}", f"{low:g} to {high:g}{unit}")
+            for name, (low, high, unit) in ranges.items()
+            if not low <= getattr(self, name) <= high
         ]
         if problems:
             raise OptionError("lab", problems)

@@ -1,4 +1,4 @@
-"""What the tactile arrays feel in the lab: contact forces of the simulator, spread over cells.   (theory 10)
+"""What the tactile arrays measure in the lab: contact forces of the simulator, spread over cells.   (theory 10)
 
 The simulator's own touch sensors see nothing of soft bodies, so the forces of its contacts are read one by one. A
 soft body touches with few, far-apart nodes; each node's force is spread with a kernel as wide as a fraction of the node
@@ -42,12 +42,10 @@ class PadForces:
     """Normal forces on the cells of one array.
 
     Attributes:
-        array: its name.
         cells: rows x columns [N].
         total: sum of the normal forces of the contacts on it [N]; equals the sum of the cells.
     """
 
-    array: str
     cells: Floats
     total: float
 
@@ -101,7 +99,7 @@ class Pads:
                 if share is not None:
                     cells[name] += share
                     totals[name] += float(share.sum())
-        return {name: PadForces(name, cells[name], totals[name]) for name in self.layouts}
+        return {name: PadForces(cells[name], totals[name]) for name in self.layouts}
 
     def _press(self, name: str, contact: LinkContact) -> Floats | None:
         """The normal force of a contact spread over the cells; None where it does not press on this array."""

@@ -45,7 +45,7 @@ def pose(T: pin.SE3) -> dict[str, str]:
     return {"pos": numbers(T.translation), "quat": numbers((q.w, q.x, q.y, q.z))}
 
 
-def add_mesh(assets: list[Element], name: str, mesh: Mesh) -> None:
+def add_mesh(assets: Element | list[Element], name: str, mesh: Mesh) -> None:
     """A mesh asset; the simulator collides with its convex hull."""
     attributes = {"name": name, "vertex": numbers(mesh.vertices.ravel()), "face": numbers(mesh.faces.ravel())}
     # The inertia of links is given; a thin or open mesh must not be refused for its own.
@@ -176,7 +176,7 @@ def _add_drives(part: RobotPart, assembly: Assembly, options: LabOptions, q: Flo
         for joint in part.body.iter("joint"):
             if joint.get("name") == follower.name:
                 joint.set("armature", f"{armatures[master] * factor**2:.9g}")
-        # As stiff as steps allow: MuJoCo's own choice lets a gripper's second finger give way by 0.4 mm at 16 N.
+        # As stiff as steps allow: MuJoCo's own choice lets a gripper's second finger yield by 0.4 mm at 16 N.
         attributes = {"joint1": follower.name, "joint2": master, "solref": options.solref, "solimp": COUPLED}
         attributes["polycoef"] = numbers((offset, factor, 0.0, 0.0, 0.0))
         part.equalities.append(Element("joint", attributes))

@@ -36,7 +36,6 @@ class Scene:
 
     Attributes:
         model: MuJoCo's.
-        xml: the text it was compiled from.
         assembly: the robot in it; None for a scene without.
         object: what is in it to be held; None for a scene without.
         q_start: where the joints begin.
@@ -46,7 +45,6 @@ class Scene:
     """
 
     model: mujoco.MjModel
-    xml: str
     assembly: Assembly | None
     object: ObjectPart | None
     q_start: Floats
@@ -135,16 +133,15 @@ def compile_scene(
     """Compile the XML; an error quotes the simulator's own message."""
     # Without it the simulator writes MUJOCO_LOG.TXT into the working directory.
     mujoco.set_mju_user_warning(_keep_warning)
-    xml = tostring(root, encoding="unicode")
     try:
-        model = mujoco.MjModel.from_xml_string(xml)
+        model = mujoco.MjModel.from_xml_string(tostring(root, encoding="unicode"))
     except ValueError as bad:
         raise OptionError("lab", Problem("scene", f"the simulator refuses it: {bad}")) from None
     if held is not None:
         set_node_masses(model, held)
     links = {model.geom(name).id: link for name, link in part.link_of_geom.items()} if part is not None else {}
     q = np.zeros(0) if q_start is None else q_start
-    return Scene(model, xml, assembly, held, q, links, options, notes)
+    return Scene(model, assembly, held, q, links, options, notes)
 
 
 def scene_root(options: LabOptions) -> Element:
@@ -195,9 +192,7 @@ def _add_surroundings(
     for i, mesh in enumerate(obstacles):
         for j, piece in enumerate(separate_pieces(mesh)):
             name = f"obstacle:{i}:{j}"
-            assets: list[Element] = []
-            add_mesh(assets, name, piece)
-            asset.extend(assets)
+            add_mesh(asset, name, piece)
             SubElement(world, "geom", {"name": name, "type": "mesh", "mesh": name, **SCENE_BITS})
             if (share := _convexity(piece)) < 0.95:
                 title = mesh.name or f"obstacle {i}"

@@ -90,16 +90,8 @@ def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> Obj
     )
     SubElement(flex, "pin", {"id": numbers(np.flatnonzero(pinned))})
     sides = np.linalg.norm(wall.corners - np.roll(wall.corners, -1, axis=1), axis=2)
-    return ObjectPart(
-        frame,
-        wall.vertices[~pinned],
-        masses[~pinned],
-        float(np.median(sides)),
-        body.liquid.mass + shell_mass,
-        T_world_object,
-        "vessel",
-        assets,
-    )
+    free, spacing = ~pinned, float(np.median(sides))
+    return ObjectPart(frame, wall.vertices[free], masses[free], spacing, T_world_object, "vessel", assets)
 
 
 def _add_core(frame: Element, body: Body, wall: Mesh, ends: float, options: LabOptions) -> None:

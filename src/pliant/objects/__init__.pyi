@@ -11,8 +11,6 @@ from pliant.objects.mass import shell_mass_properties as shell_mass_properties
 from pliant.objects.material import ContactLimits as ContactLimits
 from pliant.objects.material import Material as Material
 from pliant.objects.mesh.check import MeshReport as MeshReport
-from pliant.objects.mesh.check import RepairedMesh as RepairedMesh
-from pliant.objects.mesh.check import check_mesh as check_mesh
 from pliant.objects.mesh.check import check_size as check_size
 from pliant.objects.mesh.check import repair_mesh as repair_mesh
 from pliant.objects.mesh.clipping import clip_below as clip_below

@@ -28,7 +28,7 @@ class RosDriver:
 
     Time is that of the messages' stamps, counted from the driver's start: robot and controller must keep the same time
     (chrony, PTP). A message from the future is left out, and this machine's clock may be set without the driver's time
-    following it: either way measurements grow old, and what watches them stops.
+    following it: in both cases measurements grow old, and what watches them stops.
 
     Args:
         link: the network.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 MOST_WAITING = 100
-"""Messages kept per topic until somebody looks."""
+"""Messages kept per topic until they are taken."""
 
 
 class RosLink(Protocol):

@@ -96,10 +96,14 @@ class PlanningNode:
     def _task(self, fields: dict[str, Any]) -> Task:
         if "shipped" in fields:
             return shipped_task(str(fields["shipped"]))
-        if self._folder is not None:
-            return _read_text(str(fields["task"]), self._folder)
         with tempfile.TemporaryDirectory(prefix="pliant-request-") as empty:
-            return _read_text(str(fields["task"]), Path(empty))
+            # The same strict reader as for a file; not laid into the folder, which may be one that nobody may write to.
+            file = Path(empty) / "request.yaml"
+            # JSON can name halves of characters; the reader reports what is wrong with them.
+            file.write_bytes(str(fields["task"]).encode("utf-8", "surrogatepass"))
+            document = parse_document(read_mapping(file), TaskFile, source="request")
+            file.unlink()
+            return task_from_fields(document, (self._folder or Path(empty)) / "request.yaml")
 
     def _answer(self, job: Job) -> None:
         name, took = job.request, round(time.monotonic() - job.began, 3)
@@ -156,16 +160,3 @@ def _fields(text: str) -> dict[str, Any]:
     if not isinstance(fields, dict) or "id" not in fields or ("task" in fields) == ("shipped" in fields):
         raise InputError("request", f"does not name what to plan; {expected}")
     return fields
-
-
-def _read_text(text: str, folder: Path) -> Task:
-    """A task from text that came over the network: it goes through the same strict reader as a file.
-
-    The text is not laid into ``folder``, which may be one that nobody may write to.
-    """
-    with tempfile.TemporaryDirectory(prefix="pliant-request-") as aside:
-        file = Path(aside) / "request.yaml"
-        # JSON can name halves of characters; the reader reports what is wrong with them.
-        file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        fields = parse_document(read_mapping(file), TaskFile, source="request")
-    return task_from_fields(fields, folder / "request.yaml")

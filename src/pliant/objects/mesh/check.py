@@ -21,15 +21,13 @@ from pliant.objects.mesh.repair import (
     relax_crossings,
     unify_winding,
 )
-from pliant.objects.mesh.topology import Edges, arrange_shells, edges_of, holes_of, pinched_vertices, winding_of
+from pliant.objects.mesh.topology import Edges, arrange_shells, disagreeing_faces, edges_of, holes_of, pinched_vertices
 
 MAX_FACES = 2_000_000
 LARGEST = 3.0  # [m] beyond this an object that a hand should hold is in other units
 SMALLEST = 5e-4  # [m]
 IN_A_TASK = "in a task file with 'scale: 0.001'"
 THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
-# A vertex that no face uses may lie anywhere; left in, it would set the size that all tolerances are relative to.
-_CLEANING = (drop_unused, merge_vertices, drop_degenerate_faces, drop_unused)
 
 
 @dataclass(frozen=True)
@@ -61,56 +59,43 @@ class RepairedMesh:
     report: MeshReport
 
 
-def check_mesh(mesh: Mesh) -> MeshReport:
-    """Report on a mesh that is sound as it is; raises ``MeshError`` with every reason and place if it is not."""
-    return repair_mesh(mesh, repair=False).report
-
-
-def repair_mesh(mesh: Mesh, *, repair: bool = True, source: str = "") -> RepairedMesh:
-    """The mesh, repaired where that is safe, or ``MeshError``.   (theory 4)
+def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
+    """The mesh, repaired where that is safe, or ``MeshError`` with every reason and place.   (theory 4)
 
     Safe is: merging vertices on one spot, dropping unused vertices and degenerate or repeated faces, making the winding
     agree, turning an inside-out mesh, filling small holes, smoothing the few tiny folds that scans have.
 
     Args:
         mesh: any triangles.
-        repair: without it the mesh must be sound as it is.
         source: what messages call the mesh, where that is not its name.
     """
     name = source or mesh.name or "mesh"
     _refuse(name, _broken_numbers(mesh))
     _refuse(name, _wrong_size(mesh))
     actions: list[str] = []
-    if repair:
-        try:
-            for step in _CLEANING:
-                mesh, done = step(mesh)
-                actions += done
-        except MeshError as bad:  # a step knows the mesh, not the file that it came from
-            raise MeshError(name, bad.problems) from None
-        if not len(mesh.faces):
-            raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
-    else:
-        _refuse(name, *_unclean(mesh))
-    _refuse(name, _branches(mesh, edges_of(mesh.faces)))
-    if repair:
-        for step in (unify_winding, fill_small_holes, flip_flat_faces):
+    try:
+        # A vertex that no face uses may lie anywhere; left in, it would set the size that tolerances are relative to.
+        for step in (drop_unused, merge_vertices, drop_degenerate_faces, drop_unused):
             mesh, done = step(mesh)
             actions += done
+    except MeshError as bad:  # a step knows the mesh, not the file that it came from
+        raise MeshError(name, bad.problems) from None
+    if not len(mesh.faces):
+        raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
+    _refuse(name, _branches(mesh, edges_of(mesh.faces)))
+    for step in (unify_winding, fill_small_holes, flip_flat_faces):
+        mesh, done = step(mesh)
+        actions += done
     edges = edges_of(mesh.faces)
-    _refuse(name, _branches(mesh, edges), _openings(mesh, edges), _disagreements(mesh, edges))
+    _refuse(name, _branches(mesh, edges), _openings(mesh, edges), _one_sided(mesh, edges))
 
     shells = arrange_shells(mesh)
     if shells.inside_out:
-        if not repair:
-            raise MeshError(
-                name, f"is inside out: its volume is {1e6 * mesh_volume(mesh):.4g} cm3; turn its faces (Mesh.flipped)"
-            )
         mesh = mesh.flipped()
         edges = edges_of(mesh.faces)
         actions.append(f"turned all {len(mesh.faces)} faces: the mesh was inside out")
     intersections = self_intersections(mesh, edges)
-    if repair and intersections:
+    if intersections:
         mesh, done = relax_crossings(mesh, intersections)
         actions += done
         intersections = [] if done else intersections
@@ -170,17 +155,6 @@ def _wrong_size(
     return Problem("size", f"{size:.4g} m across", allowed)
 
 
-def _unclean(mesh: Mesh) -> list[Problem]:
-    """What ``repair`` would have cleaned up."""
-    problems = []
-    for step in _CLEANING:
-        mesh, done = step(mesh)
-        problems += [Problem("", f"repair would have {action}", "allow repair, or clean the mesh") for action in done]
-        if not len(mesh.faces):
-            break
-    return problems
-
-
 def _branches(mesh: Mesh, edges: Edges) -> Problem | None:
     """Edges with more than two faces, and points where two fans of faces meet (but not two holes: those are holes)."""
     bad = np.flatnonzero(edges.count > 2)
@@ -221,18 +195,10 @@ def _openings(mesh: Mesh, edges: Edges) -> Problem | None:
     )
 
 
-def _disagreements(mesh: Mesh, edges: Edges) -> Problem | None:
-    winding = winding_of(mesh.faces, edges)
-    if not winding.orientable:
-        return Problem("", "has only one side, like a Moebius band: it has no inside", "make it a closed surface")
-    if not winding.flip.any():
+def _one_sided(mesh: Mesh, edges: Edges) -> Problem | None:
+    if disagreeing_faces(mesh.faces, edges) is not None:
         return None
-    first = int(np.flatnonzero(winding.flip)[0])
-    return Problem(
-        f"face {first} at {position_text(mesh.face_centres[first])}",
-        f"is wound against its neighbours; {winding.flip.sum()} such faces",
-        "allow repair, or turn them",
-    )
+    return Problem("", "has only one side, like a Moebius band: it has no inside", "make it a closed surface")
 
 
 def _crossings(intersections: list[SelfIntersection]) -> Problem | None:

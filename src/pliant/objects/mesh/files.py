@@ -23,18 +23,17 @@ MAX_BYTES = 200_000_000
 WRITTEN_FORMATS = ("stl", "obj", "ply", "off")
 
 
-def load_mesh(path: str | Path, *, scale: float = 1.0, repair: bool = True) -> RepairedMesh:
+def load_mesh(path: str | Path, *, scale: float = 1.0) -> RepairedMesh:
     """A sound mesh from a file, with the report on repairs; ``MeshError`` if it is not sound and cannot be made so.
 
     Args:
         path: .stl, .obj, .ply, .off, .glb or .gltf (with everything inside).
         scale: factor on every coordinate: 0.001 for a file in millimetres.
-        repair: repair what can be repaired safely; without it a mesh must be sound as it is.
     """
     mesh = read_mesh(path)
     if scale != 1.0:
         mesh = mesh.scaled(scale)
-    return repair_mesh(mesh, repair=repair, source=str(path))
+    return repair_mesh(mesh, source=str(path))
 
 
 def read_mesh(path: str | Path) -> Mesh:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Mesh:
     """A triangle mesh: plain, read-only arrays. Coordinates in metres, faces counter-clockwise from outside.
 
-    The constructor checks that the arrays make sense (shapes, indices), not that the surface does: see ``check_mesh``.
+    The constructor checks that the arrays make sense (shapes, indices), not that the surface does: see ``repair_mesh``.
 
     Args:
         vertices: n x 3 positions [m].

@@ -10,7 +10,7 @@ from pliant.arrays import Floats, Ints
 from pliant.errors import MeshError, Problem
 from pliant.objects.mesh.intersection import SelfIntersection, self_intersections
 from pliant.objects.mesh.mesh import Mesh, position_text
-from pliant.objects.mesh.topology import Hole, connected, edges_of, holes_of, winding_of
+from pliant.objects.mesh.topology import Hole, connected, disagreeing_faces, edges_of, half_edge_pairs, holes_of
 
 MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
 FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
@@ -101,13 +101,13 @@ def drop_degenerate_faces(mesh: Mesh) -> Repair:
 
 def unify_winding(mesh: Mesh) -> Repair:
     """Turn over the faces that disagree with the majority of their shell."""
-    winding = winding_of(mesh.faces, edges_of(mesh.faces))
-    if not winding.flip.any():
+    wrong = disagreeing_faces(mesh.faces, edges_of(mesh.faces))
+    if wrong is None or not wrong.any():
         return Repair(mesh, [])
-    f = np.where(winding.flip[:, None], mesh.faces[:, ::-1], mesh.faces)
-    first = int(np.flatnonzero(winding.flip)[0])
+    f = np.where(wrong[:, None], mesh.faces[:, ::-1], mesh.faces)
+    first = int(np.flatnonzero(wrong)[0])
     action = (
-        f"turned over {_count(int(winding.flip.sum()), 'face', 'faces')} wound against the rest (first: face {first}, "
+        f"turned over {_count(int(wrong.sum()), 'face', 'faces')} wound against the rest (first: face {first}, "
         f"near {position_text(mesh.face_centres[first])})"
     )
     return Repair(Mesh(mesh.vertices, f, mesh.name), [action])
@@ -152,18 +152,17 @@ def flip_flat_faces(mesh: Mesh) -> Repair:
         return Repair(mesh, [])
     faces = mesh.faces.copy()
     edges = edges_of(faces)
-    opposite: dict[int, list[int]] = {}
-    for half, edge in enumerate(edges.of_half_edge.tolist()):
-        opposite.setdefault(edge, []).append(half)
+    first, second = half_edge_pairs(edges)
+    twin = np.full(faces.size, -1)
+    twin[first], twin[second] = second, first
     touched: set[int] = set()
     flipped = 0
     present = {tuple(ends) for ends in edges.ends.tolist()}
     for f in flat.tolist():
         k = int(np.argmax(sides[f]))
-        pair = [half for half in opposite[int(edges.of_half_edge[3 * f + k])] if half // 3 != f]
-        if len(pair) != 1 or f in touched or pair[0] // 3 in touched:
+        g, j = divmod(int(twin[3 * f + k]), 3)
+        if g < 0 or f in touched or g in touched:
             continue
-        g, j = divmod(pair[0], 3)
         a, c, b = faces[f, k], faces[f, (k + 1) % 3], faces[f, (k + 2) % 3]
         d = faces[g, (j + 2) % 3]
         if (min(b, d), max(b, d)) in present or faces[g, j] != c:

@@ -145,6 +145,16 @@ def _frame(n: Floats) -> Floats:
 
 
 @njit(cache=True)
+def _curvature_form(frame: Floats, k: Floats) -> Floats:
+    """The tensor with components k (11, 12, 22) in the first two rows of the frame."""
+    return (
+        k[0] * np.outer(frame[0], frame[0])
+        + k[1] * (np.outer(frame[0], frame[1]) + np.outer(frame[1], frame[0]))
+        + k[2] * np.outer(frame[1], frame[1])
+    )
+
+
+@njit(cache=True)
 def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Ints) -> Floats:
     """Least squares for z = b . x + x^T K x / 2 + k_z z^2 / 2 around every sector, three passes.
 
@@ -205,21 +215,12 @@ def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Int
                 kz = (k1 * abs(k1) + k2 * abs(k2)) / max(abs(k1) + abs(k2), 1e-12)
                 t = _frame(n)
                 # the curvature form in the new frame: same tangent plane up to the small tilt
-                form = (
-                    k[0] * np.outer(frame[0], frame[0])
-                    + k[1] * (np.outer(frame[0], frame[1]) + np.outer(frame[1], frame[0]))
-                    + k[2] * np.outer(frame[1], frame[1])
-                )
+                form = _curvature_form(frame, k)
                 k[0] = t[0] @ form @ t[0]
                 k[1] = t[0] @ form @ t[1]
                 k[2] = t[1] @ form @ t[1]
                 frame = t
-        q = (
-            k[0] * np.outer(frame[0], frame[0])
-            + k[1] * (np.outer(frame[0], frame[1]) + np.outer(frame[1], frame[0]))
-            + k[2] * np.outer(frame[1], frame[1])
-            + kz * np.outer(frame[2], frame[2])
-        )
+        q = _curvature_form(frame, k) + kz * np.outer(frame[2], frame[2])
         out[s, 0:3] = o
         out[s, 4:7] = frame[2]
         out[s, 7] = -q[0, 0]

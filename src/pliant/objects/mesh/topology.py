@@ -46,19 +46,6 @@ class Hole:
     simple: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Winding:
-    """Which faces must be turned over so that neighbours agree.
-
-    Args:
-        flip: m, true where a face disagrees with the majority of its shell.
-        orientable: false for a one-sided surface (Moebius band, Klein bottle).
-    """
-
-    flip: Bools
-    orientable: bool
-
-
 @dataclass(frozen=True)
 class ShellArrangement:
     """How the shells of a closed mesh lie in each other.
@@ -66,7 +53,7 @@ class ShellArrangement:
     Args:
         inside_out: every shell has the orientation opposite to the right one.
         cavities: shells that are the skin of a hollow.
-        problems: separate bodies, or hollows whose skin faces the wrong way.
+        problems: separate bodies, or hollows whose skin is inside out.
     """
 
     inside_out: bool
@@ -98,11 +85,11 @@ def separate_pieces(mesh: Mesh) -> list[Mesh]:
     return [used_part(mesh.vertices, mesh.faces[of_face == k], mesh.name) for k in np.unique(of_face)]
 
 
-def winding_of(faces: Ints, edges: Edges) -> Winding:
-    """Faces to turn over so that every edge is run through once in each direction.
+def disagreeing_faces(faces: Ints, edges: Edges) -> Bools | None:
+    """Faces (m, true) to turn over so that neighbours agree, the minority of each shell; None if one-sided.
 
     Each face stands twice in a graph, as it is and turned over; neighbours that agree are joined like with like, others
-    crosswise. A shell is two-sided exactly when no face is connected to its own turned-over self.
+    crosswise. A shell is one-sided (Moebius band, Klein bottle) if a face is connected to its own turned-over self.
     """
     m = len(faces)
     first, second = half_edge_pairs(edges)
@@ -111,13 +98,13 @@ def winding_of(faces: Ints, edges: Edges) -> Winding:
     g_same, g_other = np.where(agree, g, g + m), np.where(agree, g + m, g)
     label = connected(2 * m, np.concatenate([f, f + m]), np.concatenate([g_same, g_other]))
     if (label[:m] == label[m:]).any():
-        return Winding(np.zeros(m, dtype=bool), orientable=False)
+        return None
     shell = np.minimum(label[:m], label[m:])
     marked = label[:m] == shell
     _, shell = np.unique(shell, return_inverse=True)
     marked_count = np.bincount(shell, weights=marked)
     minority_is_marked = marked_count * 2 < np.bincount(shell)
-    return Winding(marked == minority_is_marked[shell], orientable=True)
+    return np.asarray(marked == minority_is_marked[shell])
 
 
 def holes_of(faces: Ints, edges: Edges) -> list[Hole]:

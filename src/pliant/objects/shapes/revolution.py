@@ -119,17 +119,19 @@ def _sew(inner: Floats, outer: Floats, first_inner: int, first_outer: int) -> In
         step_outer = abs(b[j + 1] - a[i]) if j < sector_m else np.inf
         tie = abs(step_inner - step_outer) < 1e-12
         if n <= m if tie else step_inner < step_outer:
-            strip.append((i, i + 1, -1, j))
+            strip.append((i, j, i + 1, True))
             i += 1
         else:
-            strip.append((i, -1, j + 1, j))
+            strip.append((i, j, j + 1, False))
             j += 1
-    faces = np.empty((FOLD, len(strip), 3), dtype=np.int64)
-    for k in range(FOLD):
-        for row, (i, i_next, j_next, j) in enumerate(strip):
-            p, q = first_inner + (k * sector_n + i) % n, first_outer + (k * sector_m + j) % m
-            if i_next >= 0:
-                faces[k, row] = (p, first_inner + (k * sector_n + i_next) % n, q)
-            else:
-                faces[k, row] = (p, first_outer + (k * sector_m + j_next) % m, q)
-    return faces.reshape(-1, 3)
+    i_all, j_all, following, on_inner = np.array(strip).T
+    fold = np.arange(FOLD)[:, None]
+
+    def inner_vertex(index: Ints) -> Ints:
+        return first_inner + (fold * sector_n + index) % n
+
+    def outer_vertex(index: Ints) -> Ints:
+        return first_outer + (fold * sector_m + index) % m
+
+    third = np.where(on_inner, inner_vertex(following), outer_vertex(following))
+    return np.stack([inner_vertex(i_all), third, outer_vertex(j_all)], axis=2).reshape(-1, 3)
