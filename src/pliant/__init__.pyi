@@ -1,5 +1,8 @@
 __version__: str
 
+from pliant.api import report as report
+from pliant.api import run as run
+from pliant.control import ControlOptions as ControlOptions
 from pliant.errors import InputError as InputError
 from pliant.errors import PliantError as PliantError
 from pliant.files import load_plan as load_plan
@@ -8,6 +11,7 @@ from pliant.files import save_plan as save_plan
 from pliant.grasp import Contact as Contact
 from pliant.grasp import ContactSet as ContactSet
 from pliant.grasp import solve_forces as solve_forces
+from pliant.lab import Disturbance as Disturbance
 from pliant.motion import FrameTask as FrameTask
 from pliant.motion import InverseKinematics as InverseKinematics
 from pliant.motion import Servo as Servo

@@ -78,11 +78,11 @@ class RunMeasurements:
         return {name: pressures for name, pressures in found.items() if pressures is not None}
 
 
-def measured_run(path: str | Path, plan: Plan) -> RunMeasurements:
+def measured_run(run: RunLog | str | Path, plan: Plan) -> RunMeasurements:
     """A run log of a plan, as its plots need it; several regions of one finger are added up.
 
     Args:
-        path: the run log.
+        run: the run log, or its file.
         plan: the plan that was run; it knows which finger a contact's link belongs to.
 
     Raises:
@@ -90,24 +90,25 @@ def measured_run(path: str | Path, plan: Plan) -> RunMeasurements:
     """
     from pliant.files import load_run
 
-    log = load_run(path)
+    source = "run log" if isinstance(run, RunLog) else str(run)
+    log = run if isinstance(run, RunLog) else load_run(run)
     foreign = [name for name in log.joints if name not in plan.task.assembly.robot.joint_names]
     if foreign:
         what = f"is of another robot than the plan: it moves '{foreign[0]}'"
-        raise DocumentError(str(path), Problem("", what, f"a run of {plan.task.assembly.name}"))
+        raise DocumentError(source, Problem("", what, f"a run of {plan.task.assembly.name}"))
     fingers = {c.link: c.finger or "palm" for g in plan.grasps for state in g.states for c in state.contacts}
     clock = _plan_clock(log)
     order = np.flatnonzero(np.isfinite(clock))
     forces: dict[str, Floats] = {}
-    for k, name in enumerate(log.contacts):
-        link = link_of(name)
+    for k, contact in enumerate(log.contacts):
+        link = link_of(contact)
         finger = fingers.get(link, link)
         values = np.nan_to_num(np.asarray(log["force_measured"], dtype=np.float64)[order, k])
         forces[finger] = forces.get(finger, np.zeros(len(order))) + values
     joints = {name: np.asarray(log["q_measured"])[order, j] for j, name in enumerate(log.joints)}
     torques = {name: np.asarray(log["torque_measured"])[order, j] for j, name in enumerate(log.joints)}
     torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
-    title = f"run log {Path(path).name}: measured values are dotted"
+    title = f"{source if isinstance(run, RunLog) else 'run log ' + Path(source).name}: measured values are dotted"
     pads = _pads(log, plan, clock, order)
     return RunMeasurements(clock[order], forces, joints, torques, title, pads, _rank(log, plan, clock, order))
 
