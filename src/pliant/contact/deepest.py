@@ -227,8 +227,10 @@ def _drop_explained(hints: Candidates, place: Overlap, spread: float, alive: Boo
     """Points that a known region accounts for are not searched from."""
     points, _, distances = hints
     origin, axes, half, depth = place
-    for i in np.flatnonzero(alive):
-        x, y, z = _local(points[i], origin, axes)
+    for i in range(len(points)):
+        if not alive[i]:
+            continue
+        x, y, z = _local(points, i, origin, axes)
         # points outside the other body are only hints of a shallow touch: next to a known region they add nothing
         margin = (0.7 if distances[i] < 0.0 else 2.0) * spread
         inside = (x / (half[0] + margin)) ** 2 + (y / (half[1] + margin)) ** 2
@@ -237,8 +239,9 @@ def _drop_explained(hints: Candidates, place: Overlap, spread: float, alive: Boo
 
 
 @njit(cache=True)
-def _local(point: Floats, origin: Floats, axes: Floats) -> tuple[float, float, float]:
-    d0, d1, d2 = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+def _local(points: Floats, i: int, origin: Floats, axes: Floats) -> tuple[float, float, float]:
+    """Coordinates of point i in a frame; no row is taken out of the array, which would cost more than the rest."""
+    d0, d1, d2 = points[i, 0] - origin[0], points[i, 1] - origin[1], points[i, 2] - origin[2]
     return (
         axes[0, 0] * d0 + axes[0, 1] * d1 + axes[0, 2] * d2,
         axes[1, 0] * d0 + axes[1, 1] * d1 + axes[1, 2] * d2,
@@ -251,7 +254,7 @@ def _same(a: Overlap, b: Overlap) -> bool:
     """Two searches that ended in one place."""
     if a.axes[2, 0] * b.axes[2, 0] + a.axes[2, 1] * b.axes[2, 1] + a.axes[2, 2] * b.axes[2, 2] < 0.3:
         return False
-    x, y, _ = _local(a.origin, b.origin, b.axes)
+    x, y, _ = _local(a.origin.reshape(1, 3), 0, b.origin, b.axes)
     return (x / (b.half[0] + 0.25 * a.half[0])) ** 2 + (y / (b.half[1] + 0.25 * a.half[1])) ** 2 < 1.0
 
 
