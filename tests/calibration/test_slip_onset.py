@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pliant.calibration.slip import SlipSeen, forces_at, see_slip
+from pliant.calibration.slip_onset import SlipSeen, forces_at, see_slip
 
 FRAME, TIME_CONSTANT, LIGHTEST = 0.032, 1.2, 0.6  # [s], [s], the force that just holds [N]
 

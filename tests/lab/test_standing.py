@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from pliant.lab import LabOptions, Simulation, build_scene
-from pliant.lab.soft_body import tetrahedra, with_feet
+from pliant.lab.tet_mesh import tetrahedra, with_feet
 from pliant.objects import Body, Material, make_shape
 
 UP = np.array([0.0, 0.0, 1.0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.calibration.fit import SlipOnset, SqueezePoint, SqueezeSamples
-from pliant.calibration.slip import RECENT, forces_at, see_slip
+from pliant.calibration.slip_onset import RECENT, forces_at, see_slip
 from pliant.control import (
     CarryPhase,
     ControlOptions,

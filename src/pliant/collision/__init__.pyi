@@ -4,6 +4,8 @@ from pliant.collision.clearance import PathClearance as PathClearance
 from pliant.collision.shapes import box as box
 from pliant.collision.shapes import convex_hull as convex_hull
 from pliant.collision.shapes import cylinder as cylinder
+from pliant.collision.shapes import distance as distance
+from pliant.collision.shapes import overlap as overlap
 from pliant.collision.shapes import sphere as sphere
 from pliant.collision.shapes import triangles as triangles
 from pliant.collision.sweep import TOUCHING as TOUCHING

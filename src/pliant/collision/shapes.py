@@ -8,6 +8,7 @@ from typing import Any
 
 import coal
 import numpy as np
+import pinocchio as pin
 
 from pliant.arrays import Floats, Ints
 from pliant.errors import MeshError
@@ -76,3 +77,20 @@ def _surface(vertices: Floats, faces: Ints) -> Any:
     model.addSubModel(points, corners)
     model.endModel()
     return model
+
+
+def overlap(first: Any, T_first: pin.SE3, second: Any, T_second: pin.SE3) -> bool:
+    """Whether two geometries share a point."""
+    result = coal.CollisionResult()
+    return bool(coal.collide(first, _pose(T_first), second, _pose(T_second), coal.CollisionRequest(), result))
+
+
+def distance(first: Any, T_first: pin.SE3, second: Any, T_second: pin.SE3) -> float:
+    """Distance of two geometries [m]; zero or less where they overlap."""
+    result = coal.DistanceResult()
+    coal.distance(first, _pose(T_first), second, _pose(T_second), coal.DistanceRequest(), result)
+    return float(result.min_distance)
+
+
+def _pose(T: pin.SE3) -> Any:
+    return coal.Transform3s(T.rotation, T.translation)

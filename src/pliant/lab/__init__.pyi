@@ -3,7 +3,6 @@ from pliant.lab.calibration import calibrate_in_lab as calibrate_in_lab
 from pliant.lab.calibration import calibration_settings as calibration_settings
 from pliant.lab.driver import LabDriver as LabDriver
 from pliant.lab.driver import SensorSettings as SensorSettings
-from pliant.lab.object_xml import solid_part as solid_part
 from pliant.lab.options import LabOptions as LabOptions
 from pliant.lab.pads import Pads as Pads
 from pliant.lab.scene import Scene as Scene
@@ -20,7 +19,8 @@ from pliant.lab.series import table_of as table_of
 from pliant.lab.series import wilson as wilson
 from pliant.lab.simulation import Simulation as Simulation
 from pliant.lab.simulation import picture as picture
-from pliant.lab.soft_body import tetrahedra as tetrahedra
+from pliant.lab.soft_body import solid_part as solid_part
+from pliant.lab.tet_mesh import tetrahedra as tetrahedra
 from pliant.lab.trial import Disturbance as Disturbance
 from pliant.lab.trial import TrialResult as TrialResult
 from pliant.lab.trial import TrialSettings as TrialSettings

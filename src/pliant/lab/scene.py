@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
-from pliant.lab.object_xml import ObjectPart, set_node_masses, solid_part
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import RobotPart, add_mesh, numbers, robot_part
+from pliant.lab.soft_body import ObjectPart, set_node_masses, solid_part
 from pliant.lab.vessel import vessel_part
 from pliant.objects import Body, Mesh, mesh_volume, separate_pieces
 from pliant.robot import Assembly

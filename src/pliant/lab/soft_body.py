@@ -1,253 +1,111 @@
-"""A soft solid for the simulator: a coarse tetrahedral mesh whose surface nodes lie on the real surface. (theory 10)
-
-Three kinds: evenly filled; finer where it will be pressed, because a contact patch smaller than the node distance is
-met by a corner or by a face and pushes back accordingly (fine nodes everywhere would cost the square of their number);
-and with feet, because a ball of few nodes is a polyhedron that rolls over its edges by some millimetres until a face
-lies flat, and sinks by as much as a face lies below the ball.
-"""
+"""The object as MuJoCo's XML: a soft solid of tetrahedra, and what it shares with a vessel.   (theory 10)"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import Element, SubElement
 
+import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.spatial import ConvexHull, QhullError, cKDTree
+import pinocchio as pin
 
-from pliant.arrays import Bools, Floats, Ints
-from pliant.elastic import Filling, fill_points, lattice, sharp_edges, spread
-from pliant.errors import MeshError, Problem
-from pliant.objects import Mesh, SmoothSurface, mesh_volume, smooth_surface
+from pliant.arrays import Floats, Ints
+from pliant.lab.options import LabOptions
+from pliant.lab.robot_xml import numbers, pose
+from pliant.lab.tet_mesh import graded_tetrahedra, tetrahedra, with_feet
+from pliant.objects import Body
 
-INNER = 1.25  # spacing inside over spacing on the surface, where contact needs the nodes
-EVEN_TRIES, GRADED_TRIES = 40, 14
-LEAST_QUALITY = 0.05
-FINE = 0.045  # spacing at the pressed places over the body's width between them
-COARSE = 0.22  # .. and far away, to begin with
-REACH = 0.11  # how far around a place the nodes are as fine as that, over the width
-GROWTH = 1.6  # spacing of one shell over the next finer one
-SHELL = 1.6  # thickness of a shell in its spacings
-APART = 0.75  # nodes of a coarser shell keep so far from finer ones, in their own spacings
-MOST_FEET = 16
-WITHIN = 0.25  # how far inside the polygon of its feet the centre of mass lies, over the distance of nodes
+LEAST_VOLUME = 0.92
+OBJECT_BITS = {"contype": "1", "conaffinity": "6"}
 
 
 @dataclass(frozen=True, eq=False)
-class TetMesh:
-    """Nodes and tetrahedra with positive volumes.
+class ObjectPart:
+    """What the object adds to a scene.
 
     Attributes:
-        nodes: n x 3 [m].
-        elements: m x 4.
-        surface: numbers of the nodes on the surface.
+        body, assets: XML.
+        nodes: n x 3, nodes of the soft part in the object's frame at rest [m].
+        node_masses: n [kg].
+        spacing: typical distance of neighbouring nodes [m].
+        core: name of the rigid body that carries the soft part; empty for a solid.
+        T_world_object: pose at the beginning.
+        notes: what was simplified.
     """
 
+    body: Element
     nodes: Floats
-    elements: Ints
-    surface: Ints
-
-    @property
-    def volumes(self) -> Floats:
-        """Volume of every tetrahedron [m^3]."""
-        a, b, c, d = (self.nodes[self.elements[:, i]] for i in range(4))
-        return np.asarray(np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) / 6.0)
-
-    @property
-    def qualities(self) -> Floats:
-        """6 sqrt(2) volume / (root mean square edge)^3: 1 for a regular tetrahedron, 0 for a flat one."""
-        x = self.nodes[self.elements]
-        squares = sum(((x[:, i] - x[:, j]) ** 2).sum(axis=1) for i in range(4) for j in range(i))
-        return np.asarray(6.0 * np.sqrt(2.0) * self.volumes / (np.asarray(squares) / 6.0) ** 1.5)
-
-    @property
-    def node_shares(self) -> Floats:
-        """Share of the volume, so of the mass, that belongs to each node: a quarter of every tetrahedron around it."""
-        shares = np.zeros(len(self.nodes))
-        np.add.at(shares, self.elements.ravel(), np.repeat(self.volumes / 4.0, 4))
-        return shares / shares.sum()
-
-    @property
-    def skin(self) -> Mesh:
-        """The outer faces, outwards: an even triangulation of the surface."""
-        faces = np.vstack([self.elements[:, keep] for keep in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3])])
-        _, inverse, number = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
-        used, compact = np.unique(faces[number[inverse.ravel()] == 1], return_inverse=True)
-        return Mesh(self.nodes[used], compact.reshape(-1, 3), "skin")
-
-    @property
-    def spacing(self) -> float:
-        """Typical distance of neighbouring nodes [m]."""
-        edges = np.vstack([self.elements[:, [i, j]] for i in range(4) for j in range(i)])
-        return float(np.median(np.linalg.norm(self.nodes[edges[:, 0]] - self.nodes[edges[:, 1]], axis=1)))
+    node_masses: Floats
+    spacing: float
+    T_world_object: pin.SE3
+    core: str = ""
+    assets: list[Element] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _SameContent:
-    """A mesh as the key of a cache: equal to any other mesh of the same coordinates and faces."""
-
-    content_hash: str
-    mesh: Mesh = field(compare=False)
-
-
-class _Layer(NamedTuple):
-    """Points of one spacing, spread over the surface (those on sharp edges first) and inside."""
-
-    points: Floats
-    normals: Floats
-    edged: int
-    inner: Floats
+def contact_attributes(friction: float, options: LabOptions) -> dict[str, str]:
+    """How the object touches: friction of its material against anything, the lab's contact constants."""
+    return {
+        "condim": "3",
+        "friction": f"{max(friction, 1e-5):g} .005 .0001",
+        "solref": options.solref,
+        "solimp": options.solimp,
+        **OBJECT_BITS,
+    }
 
 
-def tetrahedra(mesh: Mesh, *, nodes: int = 260) -> TetMesh:
-    """Fill a closed mesh with tetrahedra, as many as fit below ``nodes`` nodes. The same mesh gives the same filling.
+def add_flex(
+    frame: Element,
+    body: Body,
+    options: LabOptions,
+    mass: float,
+    nodes: Floats,
+    elements: Ints,
+    *,
+    attributes: dict[str, str],
+    elasticity: dict[str, str] | None = None,
+) -> Element:
+    """A soft part with the body's elastic constants and friction; ``attributes`` and ``elasticity`` come on top."""
+    common = {"name": "object", "type": "direct", "mass": f"{mass:.9g}", "radius": f"{options.skin:g}"}
+    mesh = {"point": numbers(nodes.ravel()), "element": numbers(elements.ravel())}
+    flex = SubElement(frame, "flexcomp", {**common, **mesh, **attributes})
+    material = body.material
+    constants = {"young": f"{material.young:.9g}", "poisson": f"{material.poisson:g}"}
+    SubElement(flex, "elasticity", {**constants, "damping": f"{options.damping:g}", **(elasticity or {})})
+    SubElement(flex, "contact", {"selfcollide": "none", **contact_attributes(material.friction, options)})
+    return flex
 
-    It is the filling that elasticity uses as well, only coarser and of straight elements, scaled about its centroid so
-    that a coarse ball is neither larger nor smaller than the real one to a pad that touches it.
+
+def solid_part(
+    body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None, *, stands: bool = False
+) -> ObjectPart:
+    """A solid: a flex of tetrahedra with the body's elastic constants and mass, finer where it will be ``pressed``.
+
+    One that ``stands`` has feet: its lowest nodes lie at the height of its lowest point.
     """
-    return _filled(_SameContent(mesh.content_hash, mesh), int(nodes))
+    if pressed is None:
+        tets = tetrahedra(body.mesh, nodes=options.nodes)
+    else:
+        tets = graded_tetrahedra(body.mesh, pressed, nodes=options.nodes)
+    if stands:
+        up = T_world_object.rotation[2]
+        tets = with_feet(tets, up, float((body.mesh.vertices @ up).min()))
+    frame = Element("body", {"name": "object_frame", **pose(T_world_object)})
+    solid = {"dim": "3", "dof": "full", "rgba": ".9 .55 .2 1"}
+    add_flex(frame, body, options, body.mass, tets.nodes, tets.elements, attributes=solid)
+    masses = body.mass * tets.node_shares
+    share = float(tets.volumes.sum()) / body.rest_volume
+    notes: tuple[str, ...] = ()
+    if share < LEAST_VOLUME:
+        name = body.mesh.name or "object"
+        notes = (f"{name}: {len(tets.nodes)} nodes fill only {share:.0%} of its volume; thin parts are lost",)
+    return ObjectPart(frame, tets.nodes, masses, tets.spacing, T_world_object, notes=notes)
 
 
-def graded_tetrahedra(mesh: Mesh, places: ArrayLike, *, nodes: int = 400) -> TetMesh:
-    """Fill a closed mesh with tetrahedra that are small around places on its surface, with at most ``nodes`` nodes.
-
-    Around every place the nodes are a twentieth of the body's width apart, out to a ninth of it; from there on they
-    grow apart. Where that takes too many nodes, those far away are the first to go.
-
-    Args:
-        mesh: closed [m].
-        places: k x 3, where it will be pressed [m].
-    """
-    at = np.ascontiguousarray(np.asarray(places, dtype=np.float64).reshape(-1, 3))
-    return _graded(_SameContent(mesh.content_hash, mesh), at.tobytes(), int(nodes))
-
-
-def with_feet(tets: TetMesh, up: Floats, ground: float) -> TetMesh:
-    """The mesh with its lowest surface nodes at ``ground`` (a height along ``up`` [m]), or itself where none serve.
-
-    The lowest nodes come first; three at least, and so many that the centre of mass is above the polygon they span.
-    """
-    heights = tets.nodes[tets.surface] @ up
-    order = tets.surface[np.argsort(heights, kind="stable")]
-    first = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
-    first /= np.linalg.norm(first)
-    flat = tets.nodes @ np.vstack([first, np.cross(up, first)]).T
-    centre = tets.node_shares @ flat
-    for count in range(3, min(MOST_FEET, len(order)) + 1):
-        feet = order[:count]
-        if _inside(flat[feet], centre) > WITHIN * tets.spacing:
-            nodes = tets.nodes.copy()
-            nodes[feet] += (ground - nodes[feet] @ up)[:, None] * up
-            moved = replace(tets, nodes=nodes)
-            return moved if moved.volumes.min() > 0.0 and moved.qualities.min() >= LEAST_QUALITY else tets
-    return tets
-
-
-@lru_cache(maxsize=32)
-def _filled(key: _SameContent, limit: int) -> TetMesh:
-    mesh = key.mesh
-    volume = mesh_volume(mesh)
-    smooth = smooth_surface(mesh)
-    # Roughly 0.6 V / h^3 nodes lie inside and A / h^2 on the surface.
-    spacing = (1.0 * volume / limit) ** (1.0 / 3.0)
-    for _ in range(EVEN_TRIES):
-        if 0.6 * volume / spacing**3 + 1.0 * mesh.area / spacing**2 > 1.35 * limit:
-            spacing *= 1.02
-            continue
-        points = spread(smooth, sharp_edges(smooth, spacing), spacing)
-        found = fill_points(mesh, *points, spacing, INNER)
-        tets = _usable(found)
-        if tets is not None and len(tets.nodes) <= limit:
-            # Nodes stand out of the true surface as far as faces lie below it: half of the difference in volume.
-            centre = tets.nodes.mean(axis=0)
-            scale = 0.5 * (1.0 + (volume / tets.volumes.sum()) ** (1.0 / 3.0))
-            return replace(tets, nodes=centre + scale * (tets.nodes - centre))
-        spacing *= 1.02 if found is None else max(1.015, min(1.3, (len(found.points) / limit) ** 0.4))
-    raise _no_filling(mesh, "filling", limit)
-
-
-@lru_cache(maxsize=16)
-def _graded(key: _SameContent, places: bytes, limit: int) -> TetMesh:
-    mesh, at = key.mesh, np.frombuffer(places).reshape(-1, 3)
-    smooth = smooth_surface(mesh)
-    middle = at.mean(axis=0)
-    width = 2.0 * float(np.linalg.norm(at - middle, axis=1).mean()) if len(at) > 1 else float(mesh.extents.min())
-    fine, reach, coarse = FINE * width, REACH * width, COARSE * width
-    layers: dict[float, _Layer] = {}  # spreading is the work; tries share most of it
-    for _ in range(GRADED_TRIES):
-        found = _fill_shells(mesh, smooth, at, fine, reach, coarse, layers)
-        if found is not None and len(found.nodes) <= limit:
-            return found
-        coarse *= 1.08
-        if coarse > 0.35 * width:
-            fine, reach = 1.06 * fine, 0.97 * reach
-    raise _no_filling(mesh, "graded filling", limit)
-
-
-def _fill_shells(
-    mesh: Mesh,
-    smooth: SmoothSurface,
-    at: Floats,
-    fine: float,
-    reach: float,
-    coarse: float,
-    layers: dict[float, _Layer],
-) -> TetMesh | None:
-    """Nodes ``fine`` apart within ``reach`` of the places, then shell by shell farther apart, at most ``coarse``."""
-    edges, skins, normals, inner = (np.zeros((0, 3)) for _ in range(4))
-    spacing, start, end = fine, 0.0, reach
-    while True:
-        last = spacing >= coarse
-        if last:
-            spacing, end = coarse, np.inf
-        if spacing not in layers:
-            on_surface = spread(smooth, sharp_edges(smooth, spacing), spacing)
-            layers[spacing] = _Layer(*on_surface, lattice(mesh, spacing, INNER))
-        points, outward, edged, lat = layers[spacing]
-        kept = _between(points, at, start, end) & _clear(points, np.vstack([edges, skins]), APART * spacing)
-        on_edge = np.arange(len(points)) < edged
-        edges = np.vstack([edges, points[kept & on_edge]])
-        skins, normals = np.vstack([skins, points[kept & ~on_edge]]), np.vstack([normals, outward[kept & ~on_edge]])
-        good = _between(lat, at, start, end) & _clear(lat, np.vstack([inner, edges, skins]), APART * spacing)
-        inner = np.vstack([inner, lat[good]])
-        if last:
-            break
-        start, spacing = end, GROWTH * spacing
-        end = start + SHELL * spacing
-    outside = np.vstack([edges, skins])
-    across = np.vstack([np.zeros_like(edges), normals])
-    # Fine faces lie hardly below the surface: nothing is scaled, as it is in an even filling.
-    return _usable(fill_points(mesh, outside, across, len(edges), float(np.sqrt(fine * coarse)), INNER, inner))
-
-
-def _usable(found: Filling | None) -> TetMesh | None:
-    if found is None or not found.sound:
-        return None
-    tets = TetMesh(found.points, found.cells, np.unique(found.outer))
-    return tets if tets.qualities.min() >= LEAST_QUALITY else None
-
-
-def _no_filling(mesh: Mesh, kind: str, limit: int) -> MeshError:
-    what = f"no sound {kind} with at most {limit} tetrahedron nodes"
-    return MeshError(mesh.name or "object", Problem("", what, "allow more nodes; thin or fine shapes need them"))
-
-
-def _between(points: Floats, at: Floats, start: float, end: float) -> Bools:
-    away = np.linalg.norm(points[:, None] - at[None], axis=2).min(axis=1)
-    return np.asarray((away >= start) & (away < end))
-
-
-def _clear(points: Floats, others: Floats, distance: float) -> Bools:
-    if not len(others) or not len(points):
-        return np.ones(len(points), dtype=bool)
-    return np.asarray(cKDTree(others).query(points)[0] >= distance)
-
-
-def _inside(points: Floats, centre: Floats) -> float:
-    """How far a point lies inside the convex polygon of others; negative outside [m]."""
-    try:
-        hull = ConvexHull(points)
-    except QhullError:
-        return -np.inf
-    return float(-(hull.equations[:, :2] @ centre + hull.equations[:, 2]).max())
+def set_node_masses(model: mujoco.MjModel, held: ObjectPart) -> None:
+    """Give every node its share of the volume: evenly spread mass would put the centre where nodes are dense."""
+    bodies = np.asarray(model.flex_vertbodyid)
+    if model.nflex == 0 or len(bodies) != len(held.node_masses):
+        return
+    model.body_mass[bodies] = np.maximum(held.node_masses, 1e-9)
+    mujoco.mj_setConst(model, mujoco.MjData(model))

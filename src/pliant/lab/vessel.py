@@ -18,10 +18,10 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
 from pliant.errors import MeshError, Problem
-from pliant.lab.object_xml import ObjectPart, add_flex, contact_attributes
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import add_inertial, add_mesh, numbers, pose
-from pliant.lab.soft_body import tetrahedra
+from pliant.lab.soft_body import ObjectPart, add_flex, contact_attributes
+from pliant.lab.tet_mesh import tetrahedra
 from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
 
 FIRST_MODE = 1.8412

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.collision import TOUCHING, triangles
+from pliant.collision import TOUCHING, distance, overlap, triangles
 from pliant.grasp import point_jacobian
 from pliant.motion import damped_least_squares
 from pliant.objects import Mesh
@@ -85,15 +85,8 @@ def pressed_into(context: PlanningContext, T_world_object: pin.SE3) -> str | Non
 
 def object_hits(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
     """The obstacle that the object (undeformed) overlaps, if any."""
-    import coal
-
-    request, result = coal.CollisionRequest(), coal.CollisionResult()
-    T = coal.Transform3s(T_world_object.rotation, T_world_object.translation)
     for obstacle in context.obstacles:
-        result.clear()
-        place = obstacle.T_world_obstacle
-        pose = coal.Transform3s(place.rotation, place.translation)
-        if coal.collide(context.object_triangles, T, obstacle.geometry, pose, request, result):
+        if overlap(context.object_triangles, T_world_object, obstacle.geometry, obstacle.T_world_obstacle):
             return obstacle.name
     return None
 
@@ -326,8 +319,6 @@ def _apart(T: pin.SE3, other: pin.SE3) -> _PoseError:
 
 def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
     """The first touch of the moved object by a link that no state of the grasp holds it with."""
-    import coal
-
     path = grasp.trajectory
     moving = [i for i, phase in enumerate(path.phases) if phase is Phase.MOVE]
     if not moving:
@@ -342,7 +333,6 @@ def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
     mesh = context.body.mesh
     reach = 1.2 * float(np.linalg.norm(mesh.vertices, axis=1).max())  # it bulges between the fingers
     held, object_shape = -1, None
-    request, result = coal.DistanceRequest(), coal.DistanceResult()
     for i in moving:
         now = max(k for k, state in enumerate(grasp.states) if k == 0 or state.time <= path.times[i - 1] + 1e-9)
         if now != held:
@@ -353,9 +343,7 @@ def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
         for link, shape, T in zip(idle, shapes, poses, strict=True):
             if np.linalg.norm(T.translation - T_object.translation) > reach + link.reach + TOUCHING:
                 continue
-            result.clear()
-            places = (coal.Transform3s(P.rotation, P.translation) for P in (T_object, T))
-            gap = float(coal.distance(object_shape, next(places), shape, next(places), request, result))
+            gap = distance(object_shape, T_object, shape, T)
             if gap <= TOUCHING:
                 detail = f"{link.name} at {path.times[i]:.2f} s"
                 return Failure(Reason.IDLE_LINK_TOUCHES, TOUCHING - max(gap, 0.0), detail=detail)

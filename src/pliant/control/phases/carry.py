@@ -9,6 +9,7 @@ import numpy as np
 from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.grip import ControlStep
 from pliant.control.phases.context import PhaseStrategy, RunContext
+from pliant.control.phases.slip import react_to_slip
 from pliant.planner import Phase
 from pliant.tactile import measured_forces
 
@@ -92,7 +93,7 @@ class CarryPhase(PhaseStrategy):
     def step(self, step: ControlStep) -> RunPhase | None:
         run = self.run
         run.turn(step, self._wanted)
-        if watch_slip(run, step):
+        if react_to_slip(run, step):
             return RunPhase.HOLD
         run.advance(step.dt, self._end)
         run.follow()
@@ -109,28 +110,10 @@ class HoldPhase(PhaseStrategy):
     def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         run = self.run
         run.turn(step)
-        watch_slip(run, step)
+        react_to_slip(run, step)
         run.follow()
         if step.elapsed < run.options.hold:
             return None
         if run.slid > 0.0:  # gripped harder by now; but where it was to go, it is not
             return RunFault(Fault.SLID, f"{1e3 * run.slid:.1f} mm along its load in the hand")
         return RunPhase.RELEASE if run.options.release else RunPhase.DONE
-
-
-def watch_slip(run: RunContext, step: ControlStep) -> bool:
-    """Grip harder where contacts wander beyond the plan; whether the object has just slid too far to be carried on."""
-    slip = run.grip.slip(step)
-    if slip is None:
-        return False
-    options, now = run.options, step.sample.time
-    if run.loop.tighten(max(slip.together - options.slip, slip.alone - options.roll)):
-        text = f"contacts have wandered {1e3 * slip.together:.1f} mm together, {1e3 * slip.alone:.1f} mm alone"
-        run.note(now, "slip", f"{text}: grip {run.loop.grip:.2f} times as strong")
-    if slip.slid <= max(run.slid, options.watch.slid):
-        return False
-    first, run.slid = run.slid == 0.0, slip.slid
-    if not first or run.phase is RunPhase.HOLD:
-        return False
-    run.note(now, "slip", f"the object has slid {1e3 * slip.slid:.1f} mm along its load: the arm stops")
-    return True

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import coal
 import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
+from pliant.collision import distance as surface_distance
 from pliant.collision import triangles
 from pliant.errors import Problem
 from pliant.objects import Mesh, winding_number
@@ -263,19 +263,15 @@ def _links(robot: Robot) -> Iterator[_Solid]:
 def _solid(name: str, mesh: Mesh, frame: int = -1) -> _Solid:
     centre = mesh.bounds.mean(axis=0)
     return _Solid(
-        name, mesh, triangles(mesh), centre, float(np.linalg.norm(mesh.vertices - centre, axis=1).max()), frame
+        name,
+        mesh,
+        triangles(mesh),
+        centre,
+        float(np.linalg.norm(mesh.vertices - centre, axis=1).max()),
+        frame,
     )
 
 
 def _distance(first: _Solid, T_first: pin.SE3, second: _Solid, T_second: pin.SE3) -> float:
     """Distance of two surfaces; zero or less where they cut each other [m]."""
-    result = coal.DistanceResult()
-    coal.distance(
-        first.geometry,
-        coal.Transform3s(T_first.rotation, T_first.translation),
-        second.geometry,
-        coal.Transform3s(T_second.rotation, T_second.translation),
-        coal.DistanceRequest(),
-        result,
-    )
-    return float(result.min_distance)
+    return surface_distance(first.geometry, T_first, second.geometry, T_second)

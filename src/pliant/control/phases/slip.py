@@ -1,0 +1,29 @@
+"""The reaction to slip: grip harder, and stop the arm where the object slides.   (theory 9)
+
+`pliant.tactile.SlipSense` measures how far the contacts have moved; the limits are `ControlOptions.slip`, ``roll`` and
+``watch.slid``.
+"""
+
+from __future__ import annotations
+
+from pliant.control.events import RunPhase
+from pliant.control.grip import ControlStep
+from pliant.control.phases.context import RunContext
+
+
+def react_to_slip(run: RunContext, step: ControlStep) -> bool:
+    """Grip harder where contacts wander beyond the plan; whether the object has just slid too far to be carried on."""
+    slip = run.grip.slip(step)
+    if slip is None:
+        return False
+    options, now = run.options, step.sample.time
+    if run.loop.tighten(max(slip.together - options.slip, slip.alone - options.roll)):
+        text = f"contacts have wandered {1e3 * slip.together:.1f} mm together, {1e3 * slip.alone:.1f} mm alone"
+        run.note(now, "slip", f"{text}: grip {run.loop.grip:.2f} times as strong")
+    if slip.slid <= max(run.slid, options.watch.slid):
+        return False
+    first, run.slid = run.slid == 0.0, slip.slid
+    if not first or run.phase is RunPhase.HOLD:
+        return False
+    run.note(now, "slip", f"the object has slid {1e3 * slip.slid:.1f} mm along its load: the arm stops")
+    return True
