@@ -35,21 +35,21 @@ def looked(world_moves: np.ndarray, forces: tuple[float, float] = (1.0, 1.0)) ->
 def test_an_object_that_slides_down_moves_all_contacts_along_the_load() -> None:
     slip = looked(np.array([[0.0, 0.0, -2e-3], [0.0, 0.0, -3e-3]]))
     assert slip is not None
-    assert slip.together == pytest.approx(2.5e-3)
-    assert slip.alone == pytest.approx(3e-3)
-    assert slip.slid == pytest.approx(2e-3), "as far as the one that has gone least"
+    assert slip.common_shift == pytest.approx(2.5e-3)
+    assert slip.largest_shift == pytest.approx(3e-3)
+    assert slip.slide == pytest.approx(2e-3), "as far as the one that has gone least"
 
 
 def test_pads_that_roll_against_each_other_move_nothing_together() -> None:
     slip = looked(np.array([[0.0, 2e-3, 1e-3], [0.0, -2e-3, -1e-3]]))
     assert slip is not None
-    assert slip.together == pytest.approx(0.0, abs=1e-12)
-    assert slip.alone == pytest.approx(np.hypot(2e-3, 1e-3))
-    assert slip.slid < 0.0
+    assert slip.common_shift == pytest.approx(0.0, abs=1e-12)
+    assert slip.largest_shift == pytest.approx(np.hypot(2e-3, 1e-3))
+    assert slip.slide < 0.0
 
 
 def test_a_contact_that_is_hardly_felt_says_nothing_about_all() -> None:
     slip = looked(np.array([[0.0, 0.0, -2e-3], [0.0, 0.0, -9e-3]]), forces=(1.0, 0.02))
     assert slip is not None
-    assert (slip.together, slip.slid) == (0.0, 0.0)
-    assert slip.alone == pytest.approx(2e-3)
+    assert (slip.common_shift, slip.slide) == (0.0, 0.0)
+    assert slip.largest_shift == pytest.approx(2e-3)

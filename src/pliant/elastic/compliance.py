@@ -124,7 +124,7 @@ def prepare_compliance(
     """
     check_poisson("poisson", poisson)
     facts = f"{mesh.content_hash} {poisson!r} {edge!r} {_FORMAT} {_VERTICES} {_MOST_VERTICES} {_THIN}"
-    return kept(
+    return load_or_compute(
         "compliance",
         facts,
         lambda report: _compute(mesh, poisson, smooth or smooth_surface(mesh), edge, report),
@@ -139,7 +139,7 @@ def check_poisson(source: str, poisson: float) -> None:
         raise MaterialError(source, f"Poisson's ratio {poisson:g} must lie between 0 and 0.5, both excluded")
 
 
-def kept(
+def load_or_compute(
     kind: str, facts: str, compute: Callable[[Report], Compliance], progress: Report | None, *, cache: bool
 ) -> Compliance:
     """A compliance from the user's cache folder, or computed and put there.
@@ -156,7 +156,7 @@ def kept(
     if cache and (found := _from_arrays(load_arrays(key))) is not None:
         report("compliance from cache", 1.0)
         return found
-    made = _settled(compute(report))
+    made = _read_only_compliance(compute(report))
     if cache:
         store_arrays(key, _to_arrays(made))
     return made
@@ -166,15 +166,15 @@ _ARRAYS = ("points", "faces", "patches", "matrix", "inverse_mass", "thickness")
 _WALL_ARRAYS = ("curvature", "swelling")
 
 
-def _settled(made: Compliance) -> Compliance:
+def _read_only_compliance(made: Compliance) -> Compliance:
     """With arrays as they come from the cache: row by row, not to be written. Compiled code is then compiled once."""
     wall = made.wall
     if wall is not None:
-        wall = replace(wall, **{name: _still(getattr(wall, name)) for name in _WALL_ARRAYS})
-    return replace(made, wall=wall, **{name: _still(getattr(made, name)) for name in _ARRAYS})
+        wall = replace(wall, **{name: _read_only(getattr(wall, name)) for name in _WALL_ARRAYS})
+    return replace(made, wall=wall, **{name: _read_only(getattr(made, name)) for name in _ARRAYS})
 
 
-def _still(array: Any) -> Any:
+def _read_only(array: Any) -> Any:
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, hstack
 
 from pliant.arrays import Floats, Ints
-from pliant.elastic.compliance import Compliance, Report, Wall, check_poisson, kept
+from pliant.elastic.compliance import Compliance, Report, Wall, check_poisson, load_or_compute
 from pliant.elastic.fem import determinate_supports
 from pliant.elastic.shell_elements import rigid_motions, shell_matrices
 from pliant.elastic.substructuring import Elimination
@@ -114,7 +114,7 @@ def prepare_shell(
             ),
         )
     facts = f"shell {mesh.content_hash} {poisson!r} {wall!r} {edge!r} {_FORMAT} {_CORNERS} {_DIVISIONS}"
-    return kept(
+    return load_or_compute(
         "shell",
         facts,
         lambda report: _compute(mesh, poisson, wall, smooth or smooth_surface(mesh), edge, report),

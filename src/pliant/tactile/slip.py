@@ -21,14 +21,14 @@ class Slip:
     """How far things have gone since the grasp was made.
 
     Attributes:
-        together: what all contacts have gone beyond the plan in common [m].
-        alone: the contact that has gone farthest beyond the plan [m]; pads roll on an object that is turned.
-        slid: all contacts together along the load [m]; one that hops alone is no slide.
+        common_shift: what all contacts have gone beyond the plan in common [m].
+        largest_shift: the contact that has gone farthest beyond the plan [m]; pads roll on an object that is turned.
+        slide: all contacts together along the load [m]; one that hops alone is no slide.
     """
 
-    together: float
-    alone: float
-    slid: float
+    common_shift: float
+    largest_shift: float
+    slide: float
 
 
 class SlipSense:
@@ -57,12 +57,12 @@ class SlipSense:
             return None
         moved = (estimate.places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
         sure = self.sensed & (measured_forces(estimate.measured) > self.touch)
-        alone = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
+        largest = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
         if axes is None or not sure.any() or not sure[self.sensed].all():
-            return Slip(0.0, alone, 0.0)
+            return Slip(0.0, largest, 0.0)
         # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
         turned = np.einsum("nij,nkj,nk->ni", axes, moment.axes, moved)[sure]
-        together = float(np.linalg.norm(turned.mean(axis=0)))
+        common = float(np.linalg.norm(turned.mean(axis=0)))
         size = float(np.linalg.norm(moment.load[:3]))
-        slid = float((turned @ (moment.load[:3] / size)).min()) if size > 0.0 else 0.0
-        return Slip(together, alone, slid)
+        slide = float((turned @ (moment.load[:3] / size)).min()) if size > 0.0 else 0.0
+        return Slip(common, largest, slide)

@@ -17,13 +17,15 @@ def react_to_slip(run: RunContext, step: ControlStep) -> bool:
     if slip is None:
         return False
     options, now = run.options, step.sample.time
-    if run.loop.tighten(max(slip.together - options.slip, slip.alone - options.roll)):
-        text = f"contacts have wandered {1e3 * slip.together:.1f} mm together, {1e3 * slip.alone:.1f} mm alone"
+    if run.loop.tighten(max(slip.common_shift - options.slip, slip.largest_shift - options.roll)):
+        text = (
+            f"contacts have wandered {1e3 * slip.common_shift:.1f} mm together, {1e3 * slip.largest_shift:.1f} mm alone"
+        )
         run.note(now, "slip", f"{text}: grip {run.loop.grip:.2f} times as strong")
-    if slip.slid <= max(run.slid, options.watch.slid):
+    if slip.slide <= max(run.slid, options.watch.slid):
         return False
-    first, run.slid = run.slid == 0.0, slip.slid
+    first, run.slid = run.slid == 0.0, slip.slide
     if not first or run.phase is RunPhase.HOLD:
         return False
-    run.note(now, "slip", f"the object has slid {1e3 * slip.slid:.1f} mm along its load: the arm stops")
+    run.note(now, "slip", f"the object has slid {1e3 * slip.slide:.1f} mm along its load: the arm stops")
     return True
