@@ -62,11 +62,11 @@ def planning_progress() -> Any:
             remark("first use here: compiling for this processor takes a minute or two, once")
         with progress("planning", 100) as show:
 
-            def tell(stage: str, done: int, total: int, fallen: dict[str, int]) -> None:
-                words = stage + "".join(f", {count} {name}" for name, count in fallen.items())
+            def show_stage(stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
+                words = stage + "".join(f", {count} {name}" for name, count in rejected.items())
                 show(100.0 * done / max(total, 1), description=words)
 
-            yield tell
+            yield show_stage
 
     return bar()
 
@@ -125,12 +125,12 @@ def _print(found: Any, path: Path) -> None:
     from pliant.cli.answers import plain
 
     console = Console(markup=False, emoji=False)
-    fallen = Table(title=f"{len(found.hypotheses)} hypotheses", title_justify="left")
-    fallen.add_column("fell at")
-    fallen.add_column("count", justify="right")
+    rejected = Table(title=f"{len(found.hypotheses)} hypotheses", title_justify="left")
+    rejected.add_column("rejected at")
+    rejected.add_column("count", justify="right")
     for reason, count in found.counts.items():
-        fallen.add_row(plain(reason), str(count))
-    console.print(fallen)
+        rejected.add_row(plain(reason), str(count))
+    console.print(rejected)
     if found.grasps:
         table = Table(title="kept, best first", title_justify="left")
         # Narrow enough for a terminal of 80 columns: names may break, numbers may not.

@@ -97,7 +97,7 @@ def run(
         lab_only = {"--perturb": perturb, "--world": world, "--sensor": sensor, "--series": series or None}
         lab_only["--jobs"] = jobs if jobs > 1 else None
         _refuse("--driver", lab_only, "is of the lab alone", "leave it out")
-    if series:  # its answer is printed, not written: better said now than missed after an hour
+    if series:  # its answer is printed, not written: better reported now than missed after an hour
         remedy = "leave it out; --json gives every run's numbers, and a run of its own gives a log"
         _refuse("--series", {"--out": out, "--plots": plots}, "is of a single run", remedy)
         _refuse("--series", {"--world": world}, "is one chosen world", "--perturb draws worlds")

@@ -99,7 +99,7 @@ def _show(answer: dict[str, Any], shortfall: str) -> None:
     ):
         table.add_row(label, f"{1e3 * answer[f'max_{key}_m']:.4g} mm", f"{1e3 * answer[f'max_{key}_rad']:.4g} mrad")
     console.print(table)
-    told = f"solver {answer['solver']}, {answer['step_us']:.0f} us a step; points in {answer['file']}"
-    console.print(told, markup=False)
+    summary = f"solver {answer['solver']}, {answer['step_us']:.0f} us a step; points in {answer['file']}"
+    console.print(summary, markup=False)
     if shortfall:
         console.print(f"out of reach: {shortfall}", style="bold red", markup=False)
