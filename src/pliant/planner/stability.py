@@ -1,4 +1,4 @@
-"""Whether an object is held soundly: on the pads, where tactile cells measure, with torques that joints bear.   (theory 8.4)"""
+"""Whether an object is held soundly: on pads, over tactile cells, with torques that joints bear.   (theory 8.4)"""
 
 from __future__ import annotations
 
