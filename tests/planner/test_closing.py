@@ -48,6 +48,11 @@ def test_at_the_first_touch_the_gap_is_zero_to_a_hundredth_of_a_millimetre(turn)
         assert abs(gap) < 1e-5
 
 
+def sample_distances(Ts_object_link, which):
+    bounds = hand().bounds(prepared(), Ts_object_link, which)
+    return hand().sample_distances(prepared(), bounds)
+
+
 def test_the_touch_does_not_depend_on_the_tolerance_or_on_where_the_fingers_begin():
     T = before_palm(reach() - 0.01, 0.3)
     exact = close_hand(prepared(), hand(), "parallel", ("left", "right"), T, tolerance=1e-7).q
@@ -64,7 +69,7 @@ def test_no_finger_point_is_inside_the_ball_anywhere_on_the_way_to_the_touch():
     everything = tuple(range(len(hand().links)))
     for share in np.linspace(0.0, 0.98, 30):
         q = closing.q_open + share * (closing.q - closing.q_open)
-        assert hand().deepest_point(prepared(), hand().poses(q, T), everything).min() > 0.0
+        assert sample_distances(hand().poses(q, T), everything).min() > 0.0
 
 
 def test_fingers_that_pass_beside_the_ball_never_touch():
@@ -158,7 +163,7 @@ def test_the_distance_of_the_sample_points_is_known_to_a_quarter_of_a_grid_step(
     step, mesh = prepared().surface.field.step, ball().mesh
     inside_grid = 0
     for poses in poses_of_the_ball():
-        found = hand().deepest_point(prepared(), poses, everything)
+        found = sample_distances(poses, everything)
         for value, link, pose in zip(found, hand().links, poses, strict=True):
             points = link.points @ pose.rotation.T + pose.translation
             exact = float(igl.signed_distance(points, mesh.vertices, mesh.faces)[0].min())

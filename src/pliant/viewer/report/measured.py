@@ -88,6 +88,7 @@ def measured_run(run: RunLog | str | Path, plan: Plan) -> RunMeasurements:
     Raises:
         DocumentError: the log cannot be read, or is of another robot.
     """
+    from pliant.control import RunLog
     from pliant.files import load_run
 
     source = "run log" if isinstance(run, RunLog) else str(run)
