@@ -142,7 +142,7 @@ def penetrations(pair: SurfacePair, near: Ints, pad_near: Ints, grid: ContactGri
     return Penetrations(target.z - pad.z, target, pad)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def face_in_frame(points: Floats, faces: Ints, f: int, origin: Floats, axes: Floats, out: Floats) -> None:
     """Write the three corners of a face in the frame with these rows."""
     for c in range(3):
@@ -152,7 +152,7 @@ def face_in_frame(points: Floats, faces: Ints, f: int, origin: Floats, axes: Flo
                 out[c, k] += axes[k, m] * (points[faces[f, c], m] - origin[m])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def cells_under(corners: Floats, half: Floats, count: int, slack: float) -> tuple[int, int, int, int]:
     """First and last i, first and last j of the cells whose middles may lie under a triangle; ``slack`` in cells."""
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
