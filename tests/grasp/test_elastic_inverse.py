@@ -18,6 +18,7 @@ from pliant.grasp import (
     grasp_matrix,
     hand_command,
     internal_basis,
+    internal_part,
     internal_projector,
     torques_for,
     weighted_right_inverse,
@@ -111,6 +112,16 @@ def test_internal_forces_are_not_felt_and_the_projector_projects(random_grasp) -
     few = internal_basis(g, k, rng.normal(size=(15, 4)))
     assert few.shape == (15, 4)
     assert np.allclose(g @ few, 0, atol=1e-9)
+
+
+def test_the_quick_internal_part_is_that_of_the_projector_also_where_the_grasp_has_lost_rank(random_grasp) -> None:
+    """Damping of 1e-9 of the trace changes the answer by 1e-9 times the condition of G K G^T: below 1e4 here."""
+    rng = np.random.default_rng(4)
+    for n in (2, 3, 5):
+        g = grasp_matrix(random_grasp(rng, n))
+        k, f = rng.uniform(500.0, 3000.0, 3 * n), rng.normal(size=3 * n)
+        expected = internal_projector(g, np.diag(k)) @ f
+        np.testing.assert_allclose(internal_part(g, k, f), expected, atol=1e-5)
 
 
 def test_torque_law_is_the_transposed_jacobian_of_the_force_law_and_commands_come_back(random_grasp) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from pliant.arrays import Bools, Floats
 from pliant.control.options import ControlOptions
-from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix, point_jacobian
+from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix, internal_part, point_jacobian
+from pliant.motion import damped_least_squares
 from pliant.planner import ContactTimeline, PlannedForces
 from pliant.robot import Assembly
 
@@ -63,7 +64,6 @@ class ForceLoop:
         self.hand = np.zeros(assembly.robot.dof, dtype=bool)
         self.hand[assembly.hand_joints] = True
         self.stiffness = timeline.stiffness * options.calibration.stiffness
-        self._root = np.sqrt(self.stiffness.ravel())
         self.limits = options.limit_share * timeline.max_force
         servo = assembly.servo_stiffness
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
@@ -117,7 +117,7 @@ class ForceLoop:
         return np.asarray(1.0 / compliance)
 
     def internal(self, error: Floats, now: ContactKinematics) -> Floats:
-        """The part of normal-force errors that a squeeze can mend [N]."""
+        """The part of normal-force errors that a squeeze can correct [N]."""
         n = len(error)
         if n < 2:
             return error
@@ -125,14 +125,9 @@ class ForceLoop:
         arms = now.points - now.points.sum(axis=0) / n
         G[:3] = now.axes.transpose(1, 0, 2)
         G[3:] = (cross_matrix(arms / ARM) @ now.axes).transpose(1, 0, 2)
-        y = np.zeros(3 * n)
-        y[2::3] = error / self._root[2::3]
-        A = G.reshape(6, -1) * self._root
-        # Two contacts leave the turning about their line free: the normal equations need a grain of damping.
-        B = A @ A.T
-        B.flat[::7] += 1e-9 * np.trace(B)
-        y -= A.T @ np.linalg.solve(B, A @ y)
-        return np.asarray((self._root * y)[2::3])
+        forces = np.zeros(3 * n)
+        forces[2::3] = error
+        return internal_part(G.reshape(6, -1), self.stiffness.ravel(), forces)[2::3]
 
     def correct(
         self,
@@ -163,8 +158,7 @@ class ForceLoop:
         A = (J * weights[None, :, None]).reshape(-1, len(columns))
         b = np.zeros((len(error), 3))
         b[:, 2] = push
-        N = A.T @ A
-        N.flat[:: len(columns) + 1] += DAMPING**2 * max(float(np.trace(N)), 1e-12)
+        damping = DAMPING * np.sqrt(max(float((A * A).sum()), 1e-12))
         dq = np.zeros(len(free))
-        dq[columns] = np.linalg.solve(N, A.T @ b.ravel())
+        dq[columns] = damped_least_squares(A, b.ravel(), damping)
         return dq

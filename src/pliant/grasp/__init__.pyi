@@ -20,6 +20,7 @@ from pliant.grasp.inverse import elastic_energy as elastic_energy
 from pliant.grasp.inverse import forces_for as forces_for
 from pliant.grasp.inverse import hand_command as hand_command
 from pliant.grasp.inverse import internal_basis as internal_basis
+from pliant.grasp.inverse import internal_part as internal_part
 from pliant.grasp.inverse import internal_projector as internal_projector
 from pliant.grasp.inverse import torques_for as torques_for
 from pliant.grasp.inverse import total_compliance as total_compliance

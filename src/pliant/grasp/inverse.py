@@ -104,6 +104,25 @@ def internal_projector(grasp_matrix: ArrayLike, stiffness: ArrayLike) -> Floats:
     return np.eye(g.shape[1]) - weighted_right_inverse(g, stiffness) @ g
 
 
+def internal_part(grasp_matrix: Floats, stiffness: Floats, forces: Floats) -> Floats:
+    """(I - G_K^R G) f for springs along the contacts' axes: as `internal_projector`, for a control loop.
+
+    By normal equations instead of a pseudo-inverse; the grain of damping in them serves grasps whose G has lost rank
+    (two contacts cannot turn the object about their line).
+
+    Args:
+        grasp_matrix: G, d x m.
+        stiffness: m, the diagonal of K [N/m].
+        forces: m [N].
+    """
+    root = np.sqrt(stiffness)
+    springs = grasp_matrix * root
+    normal = springs @ springs.T
+    normal.flat[:: len(normal) + 1] += 1e-9 * np.trace(normal)
+    y = forces / root
+    return np.asarray(root * (y - springs.T @ np.linalg.solve(normal, springs @ y)))
+
+
 def internal_basis(
     grasp_matrix: ArrayLike, stiffness: ArrayLike | None = None, jacobian: ArrayLike | None = None
 ) -> Floats:

@@ -1,7 +1,7 @@
 """The reaction to slip: grip harder, and stop the arm where the object slides.   (theory 9)
 
 `pliant.tactile.SlipSense` measures how far the contacts have moved; the limits are `ControlOptions.slip`, ``roll`` and
-``watch.slid``.
+``watch.slid``; `ForceLoop.tighten` says how much stronger the grip becomes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Preshapes: thumb and fingers pad to pad (tips), all fingers bent (wrap), fingers from all sides (round)."""
+"""Preshapes: thumb and fingers pad to pad (tips), all fingers bent (wrap), fingers from all sides (round).
+
+``propose.propose_hand`` decides which of them a hand gets, and says why.
+"""
 
 from __future__ import annotations
 
