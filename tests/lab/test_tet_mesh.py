@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.errors import MeshError
-from pliant.lab import soft_body, tetrahedra
+from pliant.lab import tet_mesh, tetrahedra
 from pliant.objects import make_shape, mass_properties, mesh_volume
 
 SHAPES = {
@@ -43,7 +43,7 @@ def test_every_inner_face_is_shared_by_two_tetrahedra_and_the_skin_is_closed() -
 def test_the_same_mesh_gives_the_same_filling() -> None:
     mesh = make_shape("sphere", radius=0.02)
     first = tetrahedra(mesh, nodes=100)
-    soft_body._filled.cache_clear()
+    tet_mesh._filled.cache_clear()
     second = tetrahedra(mesh, nodes=100)
     assert second is not first
     np.testing.assert_array_equal(first.nodes, second.nodes)
