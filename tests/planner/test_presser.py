@@ -214,7 +214,7 @@ def test_the_excess_is_the_way_that_the_tightest_wanted_contact_could_give() -> 
 
 
 @pytest.mark.xfail(
-    strict=True, reason="only the first family to blame is looked at, and friction comes before the force limit"
+    strict=True, reason="where more friction and a higher limit would both help, the answer names friction only"
 )
 def test_a_force_limit_between_what_balances_and_what_keeps_the_margin_is_told_with_the_force_that_would_hold() -> None:
     """n = W / (2 mu) balances, (1 / 2 + delta / W) W / mu keeps the margin; the limit lies between."""

@@ -102,7 +102,7 @@ def run(
         _refuse("--series", {"--out": out, "--plots": plots}, "is of a single run", remedy)
         _refuse("--series", {"--world": world}, "is one chosen world", "--perturb draws worlds")
     if perturb is not None:
-        _refuse("--perturb", {"--world": world}, "is one chosen world", "one of the two")
+        _refuse("--perturb", {"--world": world}, "is one chosen world", "give --perturb or --world, not both")
     if out is not None:
         make_room(out)
     if plots is not None:

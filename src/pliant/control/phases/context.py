@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -80,7 +81,7 @@ class RunContext:
         self.recorder.event(Event(float(time), self.phase, kind, text))
 
 
-class PhaseStrategy:
+class PhaseStrategy(ABC):
     """What is done in one phase.
 
     Args:
@@ -97,12 +98,12 @@ class PhaseStrategy:
     def __init__(self, run: RunContext) -> None:
         self.run = run
 
-    def enter(self) -> None:
+    def enter(self) -> None:  # noqa: B027 - most phases begin with nothing
         """The phase begins."""
 
+    @abstractmethod
     def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         """Set the command. The answer: the phase that follows, why the run must be aborted, or None to go on."""
-        raise NotImplementedError
 
     def planned_limit(self, phase: Phase | None, extra: float = 0.0) -> float:
         """The planned time of a phase at the chosen speed, what it may need beyond it, and some patience [s]."""

@@ -80,7 +80,7 @@ def test_a_driver_that_raises_is_stopped_and_the_log_is_kept(
     assert result.outcome is RunOutcome.ABORTED
     assert said in result.reason
     if raises is OSError:
-        assert "test_attended.py:" in result.reason  # where it was raised
+        assert "test_runner.py:" in result.reason  # where it was raised
     assert hand.stopped
     assert len(result.log) == 40
 
