@@ -78,9 +78,10 @@ $(VENV)/.bench: $(VENV)/.ready
 # a machine that does nothing else. Longer rounds are options of the benchmarks themselves.
 PLANS := out/benchmarks/plans
 bench: $(VENV)/.bench $(VENV)/.ray
-	@set -e; for name in servo ik contact grasp control batch; do \
+	@set -e; for name in servo ik contact resolution grasp control batch; do \
 	  echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 	@echo "== planner"; $(BIN)/python benchmarks/planner.py --all --save $(PLANS)
+	@echo "== liquid_centre"; $(BIN)/python benchmarks/liquid_centre.py --plan $(PLANS)/bottle.plan
 	@echo "== verdicts"; $(BIN)/python benchmarks/verdicts.py $(PLANS)/ball.plan $(PLANS)/ring.plan $(PLANS)/sponge.plan
 	@echo "== trials"; $(BIN)/python benchmarks/trials.py $(PLANS)/ball.plan $(PLANS)/ring.plan --count 5 --workers 2
 	@echo "== calibration"; $(BIN)/python benchmarks/calibration.py --quick

@@ -41,7 +41,7 @@ JOINTS = TrialSettings(
     control=ControlOptions(force_loop=False),
     fine=True,
 )
-FORCES = replace(JOINTS, control=ControlOptions(friction_reserve=1.0, load_reserve=1.0, slip_gain=0.0))
+FORCES = replace(JOINTS, control=ControlOptions(slip_gain=0.0))
 
 
 def planner_says(task: Task, grasp: PlannedGrasp, factor: float) -> tuple[bool, float]:

@@ -51,14 +51,14 @@ def cache_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 @pytest.fixture
 def coarse_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a command does in the lab is simulated with twice the step and half the nodes, in a quarter of the time.
+    """What a command does in the lab is simulated with few nodes, even ones, in a quarter of the time.
 
     For tests of the commands; what the lab itself is worth is measured at its own fineness in tests/lab.
     """
     from pliant import lab
 
     options = lab.LabOptions(step=0.004, friction_stiffness=100.0, nodes=100)
-    monkeypatch.setattr(lab, "TrialSettings", partial(lab.TrialSettings, lab=options, period=0.012))
+    monkeypatch.setattr(lab, "TrialSettings", partial(lab.TrialSettings, lab=options, period=0.012, fine=False))
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,9 @@ class FaultyDriver:
         self.driver, self.injection, self.array, self.joint = driver, injection, array, joint
         self.joint_names, self.array_names = driver.joint_names, driver.array_names
         self.takes_torques = driver.takes_torques
+        for more in ("torque_joints", "carries_weight"):
+            if hasattr(driver, more):
+                setattr(self, more, getattr(driver, more))
         self.armed_at: float | None = None
         self._kept: dict[str, TactileFrame] = {}
         self._last: Sample | None = None
@@ -160,8 +163,8 @@ class FaultyDriver:
             wanted[self.joint_names.index(self.joint)] = self._stuck
         self.driver.command_positions(wanted)
 
-    def command_torques(self, torques: Floats) -> None:
-        self.driver.command_torques(torques)
+    def command_torques(self, torques: Floats, **which: Any) -> None:
+        self.driver.command_torques(torques, **which)
 
     def step(self) -> None:
         self.driver.step()

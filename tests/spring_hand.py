@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pliant.control import JointReading, Sample
+from pliant.grasp import force_torques
 from pliant.planner import ContactTimeline, PlannedGrasp
 from pliant.robot import Assembly, cell_layout
 from pliant.tactile import PadSensor, TactileFrame
@@ -27,6 +28,7 @@ class SpringHand:
         gaps: n, how much later each contact is met than planned [m].
         noise: of the pads.
         start: joints at first; the pre-grasp's if left out.
+        gives: the drives give way as their description says, by torque over stiffness; else they stand.
         slips_at: mean force below which an object that has been held falls, ever faster, over the pads [N]; 0: never.
         seed: of the noise.
     """
@@ -42,6 +44,7 @@ class SpringHand:
         gaps: tuple[float, ...] = (0.0, 0.0),
         noise: float = 3.0,
         start: np.ndarray | None = None,
+        gives: bool = False,
         slips_at: float = 0.0,
         seed: int = 0,
     ) -> None:
@@ -61,6 +64,7 @@ class SpringHand:
         grasp_q = self.timeline.trajectory.at(self.timeline.grasp_time)
         self.depth_planned = float(np.mean(self._depths(grasp_q)))
         self.stiffness, self.gaps = stiffness, np.array(gaps)
+        self.compliance = 1.0 / assembly.servo_stiffness if gives else np.zeros(self.robot.dof)
         self.slips_at, self.fallen, self._falling, self._held = slips_at, 0.0, 0.0, False
         self.q = np.array(grasp.q_pregrasp if start is None else start)
         self.command = self.q.copy()
@@ -96,6 +100,14 @@ class SpringHand:
             return np.where(alone > 0.0, 0.5, 0.0)
         return self.planned * self.stiffness * depth / self.depth_planned
 
+    def torques(self) -> np.ndarray:
+        """What the joints bear for the normal forces, J^T f [N m, N]."""
+        total = np.zeros(self.robot.dof)
+        for link, p, axes, force in zip(self.timeline.links, self.points, self.axes, self.forces(), strict=True):
+            T, J = self.robot.pose(link, self.q), self.robot.jacobian(link, self.q)
+            total += force_torques(J, T.rotation @ p, force * (T.rotation @ axes[:, 2]))
+        return total
+
     def read(self) -> Sample:
         return Sample(self._time, JointReading(self._time, self.q.copy(), None), dict(self.frames), self.stopped)
 
@@ -109,7 +121,8 @@ class SpringHand:
 
     def step(self) -> None:
         self._time += PERIOD
-        self.q = self.q + (1.0 - np.exp(-PERIOD / LAG)) * (self.command - self.q)
+        stands = self.command - self.compliance * self.torques()
+        self.q = self.q + (1.0 - np.exp(-PERIOD / LAG)) * (stands - self.q)
         forces = self.forces()
         self.true_force.append(float(forces.max()))
         self._held = self._held or float(forces.mean()) > self.slips_at

@@ -1,7 +1,8 @@
 """Makes the README's pictures again from a plan: python tools/make_pictures.py ring.plan [docs/pictures]
 
-Writes ring_held.png (just held, coloured by displacement), ring_pressure.png (by contact pressure) and
-ring_operation.webp (the whole operation), each below 500 kB. pliant draws everything itself; no browser is needed.
+Writes ring_held.png (just held, coloured by displacement), ring_pressure.png (by contact pressure),
+ring_operation.webp (the whole operation), approach_start.png and approach_pregrasp.png (both ends of the approach, with
+the ways of the finger tips), each below 500 kB. pliant draws everything itself; no browser is needed.
 """
 
 from __future__ import annotations
@@ -15,8 +16,21 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from pliant.files import load_plan
-from pliant.planner import Moment, Plan
-from pliant.viewer import CLOSE_UP, CONTACT_PATCHES, ColourBy, ObjectSurface, draw_moment, scale_colours
+from pliant.planner import Moment, Phase, Plan
+from pliant.robot import tip_frame
+from pliant.viewer import (
+    CLOSE_UP,
+    CONTACT_PATCHES,
+    ColourBy,
+    Drawable,
+    ObjectSurface,
+    ball,
+    draw_moment,
+    look_at,
+    render,
+    robot_drawables,
+    scale_colours,
+)
 
 LARGEST = 500_000
 
@@ -31,7 +45,26 @@ def main(plan_file: str, folder: str = "docs/pictures") -> None:
     for name, options, distance in (("ring_held.png", CLOSE_UP, 0.72), ("ring_pressure.png", CONTACT_PATCHES, 0.5)):
         picture = draw_moment(plan.task, surface, held, options=options, width=900, height=600, distance=distance)
         save_picture(add_legend(picture, surface, options.colour_by, held), out / name, LARGEST)
+    _approach(plan, surface, out)
     _film(plan, surface, out / "ring_operation.webp")
+
+
+def _approach(plan: Plan, surface: ObjectSurface, out: Path) -> None:
+    """The start, and where the fingers begin to close: arm and fingers went there together, the tips along the dots."""
+    timeline, robot = surface.timeline, plan.task.assembly.robot
+    begin = timeline.spans[Phase.CLOSE][0]
+    tips = [tip_frame(name) for name in timeline.grasp.hypothesis.fingers]
+    ways = [T.translation.copy() for t in np.linspace(0.0, begin, 25) for T in robot.poses(tips, timeline.at(t).q)]
+    dots = [ball(place, radius=0.006, colour=(0.8, 0.15, 0.12)) for place in ways]
+    task = plan.task
+    scenery = [Drawable(mesh, (0.75, 0.76, 0.78)) for mesh in task.scene]
+    scenery.append(Drawable(task.body.mesh.transformed(task.T_world_object), (0.85, 0.42, 0.16), gloss=0.15))
+    for name, time in (("approach_start.png", 0.0), ("approach_pregrasp.png", begin)):
+        moment = timeline.at(time)
+        items = [*scenery, *robot_drawables(robot, moment.q), *dots]
+        camera = look_at((2.9, -1.7, 1.5), (0.62, 0.0, 0.72), field_of_view_deg=34.0)
+        picture = render(items, camera, width=520, height=440)
+        save_picture(Image.fromarray(picture), out / name, LARGEST)
 
 
 def _film(plan: Plan, surface: ObjectSurface, path: Path) -> None:

@@ -36,7 +36,7 @@ def run(
         driver: your hardware (`pliant.control.Driver`); the virtual lab if left out.
         options: of the controller.
         world: how the lab's world differs from the planned one; lab only.
-        from_pregrasp: the open hand stands at the object already; the approach is left out.
+        from_pregrasp: the hand stands where the approach ends already; it is left out.
 
     Returns:
         Outcome, forces and the log; in the lab a `pliant.lab.TrialResult`, which knows slip and pose errors as well.
@@ -51,7 +51,7 @@ def run(
     if not 0 <= grasp < len(found.grasps):
         allowed = f"0 to {len(found.grasps) - 1}" if found.grasps else "the plan found none"
         raise OptionError("run", Problem("grasp", f"{grasp}", allowed))
-    task, chosen, options = found.task, found.grasps[grasp], options or ControlOptions()
+    task, chosen, options = found.task, found.grasps[grasp], options or ControlOptions(cost=found.task.options.cost)
     if driver is not None:
         if world is not None:
             raise OptionError("run", Problem("world", "is of the lab", "leave it out, or leave the driver out"))

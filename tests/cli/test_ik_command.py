@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from made_arms import rover
 from pliant.cli.ik import ik
 from pliant.cli.robot_argument import choose_robot
 from pliant.errors import InputError
@@ -35,6 +36,23 @@ def test_a_description_file_may_have_a_plus_in_its_path(tmp_path):
 def test_values_of_linear_joints_are_not_told_in_degrees(call):
     result = call("parallel_gripper", "--frame", "left_finger", "--rows", "position", "--target", "0,0,0,1,0,0,0")
     assert "mm" in next(line for line in result.stdout.splitlines() if "opening" in line)
+
+
+def test_an_arm_of_planar_and_spherical_joints_reaches_poses_and_tells_metres_and_degrees(call, tmp_path):
+    arm = rover(tmp_path)
+    # The hand hangs from the column; pointing it along x is a pitch of 90 degrees.
+    result = call(arm, "--frame", "flange", "--target", "3.0,-2.0,0.7,0.5,0.5,0.5,0.5", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["joints"] == [
+        *("drive.x", "drive.y", "drive.theta", "lift"),
+        *("wrist.yaw", "wrist.pitch", "wrist.roll"),
+    ]
+    np.testing.assert_allclose(answer["pose"], [3.0, -2.0, 0.7, 0.5, 0.5, 0.5, 0.5], atol=1e-5)
+    assert answer["q"][3] == pytest.approx(0.3, abs=1e-5)  # only the lift reaches a height
+    shown = call(arm, "--frame", "flange", "--target", "3.0,-2.0,0.7,0.5,0.5,0.5,0.5").stdout.splitlines()
+    assert "mm" in next(line for line in shown if "drive.x" in line)
+    assert "mm" not in next(line for line in shown if "wrist.yaw" in line)
 
 
 def test_a_reachable_pose_is_solved(call):

@@ -12,15 +12,16 @@ import pytest
 
 from made_plans import made
 from pliant.cli import run_command as run_command_line
+from pliant.control import CalibrationFactors
 from pliant.errors import OptionError
-from pliant.files import load_run, read_task, save_calibration, save_plan
+from pliant.files import load_plan, load_run, read_task, save_calibration, save_plan
 from pliant.lab import Disturbance, TrialSettings
-from pliant.planner import Plan, PlanStatus
+from pliant.planner import Plan, PlanStatus, Push, Uncertainty
 
 
 @pytest.fixture(scope="module")
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    there = made("ball", hand="parallel_gripper", young=1.5e5)
+    there = made("ball", hand="parallel_gripper", young=1.5e5, reserve=2.2)
     plan = Plan(there.task, PlanStatus.FOUND, (there.grasp,), (there.grasp.hypothesis,), ())
     return save_plan(plan, tmp_path_factory.mktemp("plans") / "ball.plan")
 
@@ -99,7 +100,39 @@ def test_one_run_answers_with_the_keys_of_the_contract_and_writes_its_files(
     assert 0.0 < answer["measured_force_n"] < answer["permitted_force_n"]
     log = load_run(out)
     assert log.facts["trial"]["outcome"] == "held"
-    assert {"forces.svg", "joints.svg", "torques.svg"} <= {path.name for path in plots.iterdir()}
+    drawn = {path.name: path for path in plots.iterdir()}
+    assert {"forces.svg", "joints.svg", "torques.svg", "finger_joints.svg", "finger_torques.svg"} <= set(drawn)
+    # the gripper's one joint: from measured forces, reported by the drives, planned
+    assert drawn["finger_torques.svg"].read_text().count("<polyline") >= 3
+
+
+@pytest.mark.slow
+def test_pushes_of_the_task_are_applied_told_and_reported(
+    tmp_path: Path, coarse_lab: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = made("ball", hand="parallel_gripper", young=1.5e5, reserve=2.2)
+    pushes = (Push(force=(0.0, 0.4, 0.0)), Push(force=(0.0, 30.0, 0.0)), Push(any_force=0.1))
+    task = replace(there.task, goal=replace(there.task.goal, disturbances=pushes))
+    plan = Plan(task, PlanStatus.FOUND, (there.grasp,), (there.grasp.hypothesis,), ())
+    file, out = save_plan(plan, tmp_path / "ball.plan"), tmp_path / "ball.run"
+    assert call("run", file, "--from-pregrasp", "--out", out, "--json") == 1
+    answer = json.loads(capsys.readouterr().out)
+    weak, strong, *others = answer["pushes"]
+    assert weak["force_n"] == [0.0, 0.4, 0.0] and weak["held"] is True and 0.0 < weak["slip_m"] < 0.003
+    assert strong["held"] is False and strong["slip_m"] > 0.005
+    assert len(others) == 6 and all(push["held"] is None and push["slip_m"] is None for push in others)
+    assert answer["outcome"] in ("dropped", "aborted")
+    page = tmp_path / "ball.html"
+    assert call("report", file, "--run", out, "--out", page) == 0
+    text = page.read_text()
+    assert "Pushes on the held object" in text and "0 30 0" in text
+    capsys.readouterr()
+
+    one = replace(there.task, goal=replace(there.task.goal, disturbances=pushes[:1]))
+    file = save_plan(replace(plan, task=one), tmp_path / "ball.plan")
+    assert call("run", file, "--from-pregrasp") == 0
+    text = capsys.readouterr().out
+    assert "pushes on the held object" in text and "0 0.4 0" in text and "note: 1 push on the held object" in text
 
 
 def asked_world(
@@ -143,6 +176,51 @@ def test_a_chosen_world_is_taken_as_it_is_and_no_world_is_the_plans(
     assert world == Disturbance((0.003, -0.002), np.radians(4.0), young=0.8, friction=0.9, mass=1.05)
     assert asked_world(monkeypatch, plan_file, "--world", "shift=0.001")[0] == Disturbance((0.001, 0.0))
     assert asked_world(monkeypatch, plan_file)[0] == Disturbance()
+
+
+def test_the_controller_wants_forces_by_the_cost_that_the_plan_was_made_with(
+    plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = load_plan(plan_file)
+    options = replace(plan.task.options, cost="loading")
+    other = save_plan(replace(plan, task=replace(plan.task, options=options)), tmp_path / "loading.plan")
+    assert asked_world(monkeypatch, other)[1].control.cost == "loading"
+    assert asked_world(monkeypatch, plan_file)[1].control.cost == "largest"
+
+
+def test_the_calibration_beside_a_plan_reaches_its_controller(
+    plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """k and D are over the modulus of the calibration's start: a plan of another E has them times E_start / E."""
+    from pliant.calibration import Calibration
+
+    plan = load_plan(plan_file)
+    mine = save_plan(plan, tmp_path / "mine.plan")
+    young = plan.task.body.material.young
+    found = Calibration(1.8, 3000.0, 1.6, 3.5e5, 0.45, 0.0, 0.02, 5, ())
+    beside = tmp_path / "mine.calibration.yaml"
+    save_calibration(found, beside, young=0.5 * young, friction=0.6)
+
+    def used(*options: object) -> CalibrationFactors:
+        return asked_world(monkeypatch, mine, *options)[1].control.calibration
+
+    assert vars(used()) == pytest.approx({"force": 0.9, "stiffness": 0.8})
+    assert used("--no-calibration") == CalibrationFactors()
+    elsewhere = beside.rename(tmp_path / "other.yaml")
+    assert used() == CalibrationFactors()
+    assert used("--calibration", elsewhere).force == pytest.approx(0.9)
+    assert call("run", mine, "--calibration", elsewhere, "--no-calibration") == 2
+    assert "one of the two" in capsys.readouterr().err
+
+
+def test_a_series_draws_from_the_tasks_own_uncertainty(
+    plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = load_plan(plan_file)
+    sure = replace(plan.task, uncertainty=Uncertainty(0.0, 0.0, friction=0.0, mass=0.3, young=0.0))
+    other = save_plan(replace(plan, task=sure), tmp_path / "sure.plan")
+    world = asked_world(monkeypatch, other, "--series", 2)[0]
+    assert world == Disturbance(mass=world.mass) and 0.0 < abs(world.mass - 1.0) <= 0.3
 
 
 TASK = """

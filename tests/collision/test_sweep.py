@@ -9,7 +9,7 @@ import pinocchio as pin
 from pliant.collision import Clearance, Obstacle
 from pliant.collision.sweep import longest_levers, sweeps_clear
 from pliant.planner.approach import free_along
-from pliant.robot import link_mesh, load_assembly
+from pliant.robot import Robot, link_mesh, load_assembly, parse_urdf
 
 
 def test_no_point_of_a_robot_moves_further_than_its_longest_levers_allow() -> None:
@@ -45,3 +45,19 @@ def test_a_pole_between_two_looks_is_found() -> None:
     beside = np.array([q + swing, q + 2.0 * swing])
     assert sweeps_clear(beside, world)
     assert free_along(beside, world)
+
+
+def test_a_cart_far_out_on_a_turntable_does_not_sweep_through_a_pole() -> None:
+    """An unlimited slide 3 m out: the turntable's lever is 3 m, which the cart's own size says nothing about."""
+    text = (
+        '<robot name="r"><link name="base"/><link name="table"/><link name="cart"><collision><geometry>'
+        '<sphere radius="0.05"/></geometry></collision></link><joint name="turn" type="continuous">'
+        '<parent link="base"/><child link="table"/><axis xyz="0 0 1"/></joint><joint name="drive" type="planar">'
+        '<parent link="table"/><child link="cart"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    robot = Robot(parse_urdf(text))
+    pole = Obstacle("pole", coal.Cylinder(0.002, 0.3), pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.0])))
+    world = Clearance(robot, (pole,), links=["cart"], distance=0.0, influence=0.05)
+    ends = np.array([[-0.1, 3.0, 0.0, 0.0], [0.1, 3.0, 0.0, 0.0]])
+    assert not sweeps_clear(ends, world)
+    assert sweeps_clear(ends + 0.3 * np.eye(4)[0], world)

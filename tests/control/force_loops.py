@@ -10,7 +10,7 @@ import numpy as np
 from made_plans import MadeTask, made
 from pliant.control import ContactKinematics, ControlOptions, ForceLoop, contact_kinematics
 from pliant.grasp import contact_rotations
-from pliant.planner import ContactTimeline, PlannedGrasp
+from pliant.planner import ContactTimeline, PlannedGrasp, Reserve
 from pliant.robot import Assembly
 
 GRIPPER, SDH2 = "parallel_gripper", "schunk_sdh2"
@@ -39,8 +39,12 @@ def timeline_of(hand: str, stiffness: tuple[float, float] | None = None) -> Cont
     return ContactTimeline(grasp, assembly_of(hand).robot)
 
 
-def loop_of(hand: str, *, stiffness: tuple[float, float] | None = None, **options: object) -> ForceLoop:
-    return ForceLoop(timeline_of(hand, stiffness), assembly_of(hand), ControlOptions(**options))  # type: ignore[arg-type]
+def loop_of(
+    hand: str, *, stiffness: tuple[float, float] | None = None, reserve: Reserve | None = None, **options: object
+) -> ForceLoop:
+    timeline = timeline_of(hand, stiffness)
+    timeline.reserve = reserve or Reserve()
+    return ForceLoop(timeline, assembly_of(hand), ControlOptions(**options))  # type: ignore[arg-type]
 
 
 def planned_contacts(loop: ForceLoop) -> ContactKinematics:

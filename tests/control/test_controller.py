@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from faults import FaultyDriver, Injection
 from made_plans import MadeTask, made
-from pliant.control import ControlOptions, Driver, GraspController, RunLog, RunPhase, WatchLimits, execute
+from pliant.control import (
+    CalibrationFactors,
+    ControlOptions,
+    Driver,
+    GraspController,
+    RunLog,
+    RunPhase,
+    WatchLimits,
+    execute,
+)
 from pliant.errors import OptionError
+from pliant.planner import PlannedContact
+from pliant.planner.commands import servo_commands
 from spring_hand import SpringHand
 
 CARRYING = (RunPhase.LIFT, RunPhase.MOVE, RunPhase.HOLD)
@@ -49,9 +62,9 @@ def test_phases_follow_one_another_and_wanted_forces_are_reached(thing: MadeTask
     assert log.reason == ""
     held = log.during(RunPhase.HOLD)
     np.testing.assert_allclose(log["force_measured"][held][-1], log["force_wanted"][held][-1], rtol=0.15)
-    # Wanted: the smallest sufficient ones for friction / 1.6 and load * 1.25, so more than the plan's own smallest.
-    smallest = np.array([contact.wanted[2] for contact in thing.grasp.grasp.contacts])
-    assert (log["force_wanted"][held][-1] > smallest).all()
+    # Wanted: the planned ones, which do for the contacts as they are.
+    planned = np.array([contact.normal_force for contact in thing.grasp.states[-1].contacts])
+    np.testing.assert_allclose(log["force_wanted"][held][-1], planned, rtol=0.02)
     assert hand.true_force[-1] < thing.task.body.limits.largest_force
 
 
@@ -75,6 +88,58 @@ def test_without_disturbance_and_loop_the_command_is_the_plan(thing: MadeTask) -
     planned = np.array([thing.grasp.trajectory.at(float(time)) for time in log["plan_time"][rows]])
     np.testing.assert_allclose(log["q_planned"][rows], planned, atol=1e-12)
     np.testing.assert_allclose(log["q_commanded"][rows][:-1], planned[1:], atol=1e-12)  # until the next sample
+
+
+def compliant(made_task: MadeTask) -> MadeTask:
+    """The plan with commands for drives that give way under the normal forces, which are all that the springs know."""
+    states = [replace(state, contacts=tuple(_smooth(c) for c in state.contacts)) for state in made_task.grasp.states]
+    hand = SpringHand(made_task.grasp, made_task.task.assembly)
+    torques = []
+    for state in states:
+        hand.q = state.q
+        forces = np.array([contact.normal_force for contact in state.contacts])
+        hand.forces = lambda forces=forces: forces  # type: ignore[method-assign]
+        torques.append(hand.torques())
+    commands, notes = servo_commands(made_task.task.assembly, made_task.grasp.trajectory, states, torques)
+    assert notes == ()
+    trajectory = replace(made_task.grasp.trajectory, commands=commands)
+    return replace(made_task, grasp=replace(made_task.grasp, trajectory=trajectory))
+
+
+def _smooth(contact: PlannedContact) -> PlannedContact:
+    return replace(contact, force=np.array([0.0, 0.0, contact.normal_force]))
+
+
+def test_commands_make_drives_that_give_way_press_as_planned_without_the_loop(thing: MadeTask) -> None:
+    """By hand: with x = d_plan - c f in a linear contact f = F x / d_plan, drives of tip compliance c leave
+    f / F = d / (d + c F) where joints are commanded; commands q + tau / k give back all of it."""
+    made_task = compliant(thing)
+    forces = {}
+    for name, played in (("joints", thing), ("commands", made_task)):
+        hand = SpringHand(played.grasp, played.task.assembly, gives=True, noise=0.0)
+        run(played, hand, force_loop=False)
+        forces[name] = hand.forces() / hand.planned
+    np.testing.assert_allclose(forces["commands"], 1.0, atol=0.01)
+    assert forces["joints"].max() < 0.97
+
+
+@pytest.mark.parametrize("stiffness", [0.5, 2.0])
+def test_a_calibration_takes_most_of_a_wrong_stiffness_out_of_the_squeeze(thing: MadeTask, stiffness: float) -> None:
+    """Played without the loop: a linear contact k times as stiff presses k times as hard; with k known, and the depth
+    made k^(-2/3) of the planned one, k^(1/3) times."""
+    for known, expected in ((1.0, stiffness), (stiffness, stiffness ** (1.0 / 3.0))):
+        hand = SpringHand(thing.grasp, thing.task.assembly, stiffness=stiffness)
+        run(thing, hand, force_loop=False, calibration=CalibrationFactors(known, known))
+        np.testing.assert_allclose(hand.forces() / hand.planned, expected, rtol=0.03)
+
+
+def test_with_a_calibration_a_stiff_thing_is_squeezed_with_less_overshoot(thing: MadeTask) -> None:
+    peaks = {}
+    for known in (1.0, 2.0):
+        hand = SpringHand(thing.grasp, thing.task.assembly, stiffness=2.0)
+        run(thing, hand, calibration=CalibrationFactors(known, known))
+        peaks[known] = max(hand.true_force) / float(hand.planned.max())
+    assert peaks[2.0] < peaks[1.0]
 
 
 def test_an_object_that_lies_elsewhere_is_found_and_its_first_finger_waits() -> None:

@@ -10,7 +10,8 @@ import pytest
 from force_loops import GRIPPER, SDH2, assembly_of, loop_of, pinch, planned_contacts
 
 from pliant.control import CalibrationFactors, ContactKinematics, ControlOptions, ForceLoop, contact_kinematics
-from pliant.control.force_loop import DAMPING, LEAST_WANTED, TANGENTIAL
+from pliant.control.force_loop import DAMPING, TANGENTIAL
+from pliant.planner import Reserve
 from pliant.planner.timeline import PlannedForces
 
 # N = A^T A of one joint, damped by DAMPING^2 of its own trace: the answer is smaller by so much
@@ -202,15 +203,29 @@ def test_two_contacts_squeeze_only_along_the_line_between_them() -> None:
         np.testing.assert_allclose(loop.internal(error, moved(now, T)), expected[2::3], atol=1e-6)
 
 
-def test_a_pinch_wants_the_smallest_force_that_friction_needs_with_its_reserves() -> None:
-    """Two pads bear W / 2 each by friction: f = (load reserve W / 2) (friction reserve / mu)."""
-    for weight, friction_reserve, load_reserve in ((2.0, 1.6, 1.25), (3.0, 1.0, 1.0), (2.0, 2.0, 1.5)):
-        loop = loop_of(GRIPPER, friction_reserve=friction_reserve, load_reserve=load_reserve)
+def test_a_pinch_wants_what_friction_needs_with_the_plans_reserve() -> None:
+    """Two pads bear W / 2 each by friction: f = (load W / 2) / (friction mu), where that is more than planned."""
+    for weight, reserve in ((4.0, Reserve(0.625, 1.25)), (6.0, Reserve()), (4.0, Reserve(0.5, 1.5))):
+        loop = loop_of(GRIPPER, reserve=reserve)
         now = pinch(loop)
-        wanted = loop.want(now, loaded(loop, now, weight))
-        expected = 0.5 * load_reserve * weight * friction_reserve / loop.timeline.friction
+        moment = loaded(loop, now, weight)
+        wanted = loop.want(now, moment)
+        expected = 0.5 * reserve.load * weight / (reserve.friction * loop.timeline.friction)
+        assert (expected > moment.forces[:, 2]).all()
         np.testing.assert_allclose(wanted, expected, rtol=1e-4)  # the solver's own precision
         assert loop.feasible and wanted is loop.wanted
+
+
+def test_the_planned_forces_are_wanted_where_less_would_do() -> None:
+    loop = loop_of(GRIPPER)
+    now = pinch(loop)
+    moment = loaded(loop, now, 0.01)
+    np.testing.assert_array_equal(loop.want(now, moment), moment.forces[:, 2])
+
+
+@pytest.mark.parametrize("cost", ["largest", "loading"])
+def test_the_loop_asks_for_forces_by_the_cost_it_is_given(cost: str) -> None:
+    assert loop_of(GRIPPER, cost=cost).solver.objective == cost
 
 
 def test_wanted_forces_stay_the_same_when_the_object_lies_elsewhere_than_planned() -> None:
@@ -226,25 +241,38 @@ def test_wanted_forces_stay_the_same_when_the_object_lies_elsewhere_than_planned
     np.testing.assert_allclose(loop.want(moved(now, T), turned), wanted, rtol=1e-4)
 
 
-def test_wanted_forces_lie_between_what_is_felt_and_what_is_permitted() -> None:
+def test_wanted_forces_stay_below_what_is_permitted() -> None:
     loop = loop_of(GRIPPER, limit_share=0.8)
     now = pinch(loop)
-    np.testing.assert_array_equal(loop.want(now, loaded(loop, now, 0.01)), [LEAST_WANTED] * 2)
     most = loop.timeline.max_force
-    needed = 0.5 * 1.25 * 1.6 / loop.timeline.friction  # per newton of weight
-    heavy = float((0.9 * most / needed)[0])
+    heavy = float((0.9 * most / (0.5 / loop.timeline.friction))[0])
     np.testing.assert_allclose(loop.want(now, loaded(loop, now, heavy)), 0.8 * most, rtol=1e-12)
     assert loop.feasible
 
 
 def test_the_planned_forces_stand_where_no_permitted_ones_hold() -> None:
-    loop = loop_of(GRIPPER, calibration=CalibrationFactors(force=1.2))
+    loop = loop_of(GRIPPER)
     now = pinch(loop)
     moment = loaded(loop, now, 100.0)
     wanted = loop.want(now, moment)
     assert not loop.feasible
-    np.testing.assert_allclose(wanted, 1.2 * moment.forces[:, 2], rtol=1e-12)
+    np.testing.assert_allclose(wanted, moment.forces[:, 2], rtol=1e-12)
     loop.want(now, loaded(loop, now, 1.0))
+    assert loop.feasible
+
+
+def test_forces_beyond_the_drives_are_not_wanted() -> None:
+    """The pads' friction could bear the weight, but the gripper's drive is just too weak, or just strong enough."""
+    loop = loop_of(GRIPPER)
+    now = pinch(loop)
+    joint = int(np.flatnonzero(loop.hand)[0])
+    squeeze = float(np.abs(now.jacobian[:, 2, joint]).sum())  # what the drive bears per newton on both pads
+    needed = 0.5 * 6.0 / loop.timeline.friction[0]
+    loop.torque_limits = np.full(int(loop.hand.sum()), 0.9 * needed * squeeze)
+    loop.want(now, loaded(loop, now, 6.0))
+    assert not loop.feasible
+    loop.torque_limits = np.full(int(loop.hand.sum()), 1.1 * needed * squeeze)
+    loop.want(now, loaded(loop, now, 6.0))
     assert loop.feasible
 
 

@@ -28,7 +28,7 @@ from pliant.files import load_plan, save_plan
 from pliant.files.archive import pack
 from pliant.objects import Mesh
 from pliant.plain_arrays import array_bytes
-from pliant.planner import Plan, PlannerOptions, PlanStatus
+from pliant.planner import Choice, ChoiceRule, Plan, PlannerOptions, PlanStatus, Push, Reserve, Uncertainty
 from pliant.robot import Robot, link_mesh, load_robot
 
 
@@ -137,13 +137,26 @@ def test_a_plan_without_a_grasp_is_written_with_its_reasons(tmp_path: Path) -> N
 def test_no_field_is_left_at_its_default(tmp_path: Path) -> None:
     """A field that the file forgets would come back as its default; here none has its default."""
     plan = ball_plan(move=True)
-    options = PlannerOptions(61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2))
+    options = PlannerOptions(61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2), 7, 0.1, "loading", 0.02, "pose")
     for value, field in zip(dataclasses.astuple(options), dataclasses.fields(options), strict=True):
         assert value != field.default
     hypotheses = tuple(dataclasses.replace(h, opening=0.5) for h in plan.hypotheses)
-    task = dataclasses.replace(plan.task, options=options, notes=("mended", "guessed"))
-    grasp = dataclasses.replace(plan.grasps[0], hypothesis=hypotheses[2])
-    other = dataclasses.replace(plan, task=task, hypotheses=hypotheses, grasps=(grasp,), advice="hm")
+    goal = dataclasses.replace(plan.task.goal, disturbances=(Push(any_force=0.3),), gravity=(0.0, 1.0, 0.0))
+    unsure = Uncertainty(0.001, 0.1, 0.2, 0.3, 0.4)
+    task = dataclasses.replace(plan.task, options=options, goal=goal, uncertainty=unsure, notes=("mended", "guessed"))
+    trajectory = plan.grasps[0].trajectory
+    grasp = dataclasses.replace(
+        plan.grasps[0],
+        hypothesis=hypotheses[2],
+        trajectory=dataclasses.replace(trajectory, commands=trajectory.q + 1e-3),
+        reserve=Reserve(0.85, 1.05),
+        nominal_force=0.5,
+        approach_s=2.0,
+        sequential_s=3.0,
+        approach_way="hand-arm",
+    )
+    choice = Choice(ChoiceRule.JOINT_RANGE, 3)
+    other = dataclasses.replace(plan, task=task, hypotheses=hypotheses, grasps=(grasp,), choice=choice, advice="hm")
     for item in (other, other.grasps[0], other.task, other.hypotheses[0], other.rejections[0]):
         for field in dataclasses.fields(item):
             assert field.default is dataclasses.MISSING or getattr(item, field.name) != field.default, field.name
@@ -166,14 +179,37 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
     assert save_plan(load_plan(tmp_path / "a.plan"), tmp_path / "c.plan").read_bytes() == first
 
 
-def test_a_plan_of_version_1_opens_and_is_written_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_plan_of_version_1_opens_and_is_written_as_one_of_today(tmp_path: Path) -> None:
     """Written by pliant 0.1.0: a vessel held by the gripper and moved by the arm, without the arm's meshes."""
     old = Path(__file__).with_name("version_1.plan")
     plan = load_plan(old)
     grasp = plan.grasps[0]
     assert plan.status is PlanStatus.FOUND
     assert (grasp.slack, grasp.grasp.liquid_level is None, plan.task.goal.by.value) == (0.25, False, "arm")
-    assert unpacked(save_plan(plan, tmp_path / "again.plan")) == unpacked(old)
+    assert np.array_equal(grasp.trajectory.commands, grasp.trajectory.q)
+    assert (grasp.reserve, math.isnan(grasp.nominal_force)) == (Reserve(), True)
+    again = save_plan(plan, tmp_path / "again.plan")
+    assert list(differences(plan, load_plan(again))) == []
+    before, after = unpacked(old), unpacked(again)
+    assert set(after) - set(before) == {"arrays/grasp_0_commands.npy"}
+    assert [name for name in before if before[name] != after[name]] == ["plan.json"]
+
+
+def test_coordinates_of_a_compound_joint_stay_so_and_older_files_have_none(tmp_path: Path) -> None:
+    plan = ball_plan()
+    assembly = plan.task.assembly
+    urdf, first = assembly.robot.urdf, next(joint for joint in assembly.robot.urdf.joints if joint.moves)
+    joints = tuple(dataclasses.replace(j, compound="cart") if j is first else j for j in urdf.joints)
+    robot = Robot(dataclasses.replace(urdf, joints=joints), T_world_base=assembly.robot.T_world_base)
+    task = dataclasses.replace(plan.task, assembly=dataclasses.replace(assembly, robot=robot))
+    file = save_plan(dataclasses.replace(plan, task=task), tmp_path / "cart.plan")
+    assert load_plan(file).task.assembly.robot.urdf.joint(first.name).compound == "cart"
+
+    def forget(fields: dict[str, Any]) -> None:
+        for joint in _robot(fields)["joints"]:
+            del joint["compound"]
+
+    assert {j.compound for j in load_plan(edited(file, forget)).task.assembly.robot.urdf.joints} == {""}
 
 
 def test_the_robot_opens_where_its_files_are_not(file: Path, tmp_path: Path) -> None:
@@ -206,7 +242,7 @@ def test_a_program_reads_forces_without_pliant(file: Path) -> None:
     with zipfile.ZipFile(file) as archive:
         fields = json.loads(archive.read("plan.json"))
         q = np.load(io.BytesIO(archive.read("arrays/grasp_0_joints.npy")), allow_pickle=False)
-    assert (fields["format"], fields["version"], fields["units"]["force"]) == ("pliant plan", 1, "N")
+    assert (fields["format"], fields["version"], fields["units"]["force"]) == ("pliant plan", 2, "N")
     contact = fields["grasps"][0]["states"][0]["contacts"][0]
     held = ball_plan().grasps[0].grasp.contacts[0]
     assert contact["link"] == "left_finger"
@@ -365,8 +401,8 @@ def test_an_operation_without_end_is_refused(file: Path) -> None:
 
 
 def test_a_newer_version_is_refused_in_words(file: Path) -> None:
-    edited(file, lambda fields: fields.update(version=2, something_new=[1]))
-    assert "version: is 2; this pliant reads version 1: use a newer pliant" in refusal(file)
+    edited(file, lambda fields: fields.update(version=3, something_new=[1]))
+    assert "version: is 3; this pliant reads version 2: use a newer pliant" in refusal(file)
 
 
 def _contact(fields: dict[str, Any]) -> dict[str, Any]:

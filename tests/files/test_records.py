@@ -89,7 +89,7 @@ def test_every_type_comes_back_bit_for_bit(outer: Outer) -> None:
     assert list(json.loads(text)) == ["reason", "count", "pose", "direction", "colour", "items", "maybe", "numbers"]
     arrays = stored_arrays(outer, "a")
     assert list(arrays) == ["arrays/a_table.npy"]
-    read = read_arrays(Outer, "a", lambda name, dtype, shape: arrays[name].astype(dtype).reshape(shape), rows=3)
+    read = read_arrays(Outer, "a", lambda name, dtype, shape: arrays[name].astype(dtype).reshape(shape), arrays, rows=3)
     again = from_entry(parse_document(json.loads(text), OUTER, source="x"), **read)
     assert np.array_equal(again.T_a_b.homogeneous, outer.T_a_b.homogeneous)
     assert np.array_equal(again.direction, outer.direction)

@@ -18,6 +18,7 @@ ARRIVAL = 2 * FRAME + CYCLE  # until a thing that happens is in a sample
 DOUBT = LIMITS.spike_frames * FRAME  # until a sudden jump has proved to be no spike
 SETTINGS = TrialSettings(
     from_pregrasp=True,
+    fine=False,
     period=CYCLE,
     lab=LabOptions(step=0.004, friction_stiffness=100.0, nodes=70),
     control=ControlOptions(hold=0.9),

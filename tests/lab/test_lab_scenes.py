@@ -12,11 +12,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from made_arms import rover
 from pliant.errors import OptionError
 from pliant.lab import LabOptions, Simulation, build_scene, slosh
 from pliant.objects import Body, Liquid, Material, make_shape
-from pliant.robot import load_assembly
+from pliant.robot import Assembly, load_assembly
 
+BASE = pin.SE3(pin.utils.rotate("z", 0.3), np.array([0.1, -0.2, 0.5]))
 ROBOTS = [
     (None, "schunk_sdh2"),
     (None, "allegro_like"),
@@ -28,8 +30,17 @@ ROBOTS = [
 
 @pytest.mark.parametrize(("arm", "hand"), ROBOTS)
 def test_links_stand_where_pinocchio_says_and_servos_hold_them(arm: str | None, hand: str | None) -> None:
-    base = pin.SE3(pin.utils.rotate("z", 0.3), np.array([0.1, -0.2, 0.5]))
-    assembly = load_assembly(arm, hand, T_world_base=base)
+    agrees(load_assembly(arm, hand, T_world_base=BASE))
+
+
+def test_so_do_those_of_an_arm_with_planar_and_spherical_joints(tmp_path: Path) -> None:
+    assembly = load_assembly(rover(tmp_path), "parallel_gripper", T_world_base=BASE)
+    assert assembly.robot.joint_names[:3] == ("drive.x", "drive.y", "drive.theta")
+    agrees(assembly)
+
+
+def agrees(assembly: Assembly) -> None:
+    """Links of the scene where Pinocchio puts them, joints still there after a while."""
     robot = assembly.robot
     rng = np.random.default_rng(0)
     q = 0.5 * (robot.random_q(rng) + robot.mid_range)

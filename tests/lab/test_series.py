@@ -7,7 +7,8 @@ import pytest
 
 from made_plans import make_body
 from pliant.errors import OptionError
-from pliant.lab import Disturbance, DisturbanceRange, disturbed_body, draw_disturbance, wilson
+from pliant.lab import Disturbance, disturbed_body, draw_disturbance, wilson
+from pliant.planner import Uncertainty
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 10), (10, 10), (90, 100)])
@@ -31,7 +32,7 @@ def test_the_interval_covers_the_true_rate_as_often_as_it_says() -> None:
 
 
 def test_worlds_differ_by_number_and_seed_and_stay_within_their_half_widths() -> None:
-    ranges = DisturbanceRange()
+    ranges = Uncertainty(0.005, 0.1, young=0.3, friction=0.2, mass=0.1)
     many = [draw_disturbance(ranges, number, seed=4) for number in range(50)]
     assert many[3] == draw_disturbance(ranges, 3, seed=4)
     assert len(set(many)) == 50
@@ -41,7 +42,7 @@ def test_worlds_differ_by_number_and_seed_and_stay_within_their_half_widths() ->
     assert np.abs(shifts).max() > 0.004
     assert all(0.7 <= d.young <= 1.3 and 0.8 <= d.friction <= 1.2 and 0.9 <= d.mass <= 1.1 for d in many)
     with pytest.raises(OptionError, match="mass"):
-        DisturbanceRange(mass=1.5)
+        Uncertainty(mass=1.5)
 
 
 @pytest.mark.parametrize("name", ["ball", "bottle"])

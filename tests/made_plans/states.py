@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from pliant.contact import ContactRegion, ContactState, PadSurface, PreparedObject, displacement
+from pliant.contact import ContactRegion, ContactState, PadSurface, PreparedObject, displacement, pad_dent
 from pliant.objects import Body, Mesh
 from pliant.planner import HeldState, Phase, PlannedContact, Task
 from pliant.robot import Assembly, Finger, Pad, pad_mesh
@@ -78,7 +78,15 @@ def planned_contact(
         p_object_cells=np.array([T_world_object.actInv(moved.act(p)) for p in region.p_world_cells]).reshape(-1, 3),
         pressures=region.pressures,
         cell_area=region.cell_area,
+        pad_depth=_pad_depth(task, pad, region),
     )
+
+
+def _pad_depth(task: Task, pad: Pad, region: ContactRegion) -> float:
+    T = region.T_world_contact
+    xy = ((region.p_world_cells - T.translation) @ T.rotation)[:, :2]
+    compliance = pad_surface(task.assembly, pad, task.body).compliance
+    return float(pad_dent(xy, region.pressures, region.cell_area, compliance).depths.max())
 
 
 def contact_torques(task: Task, q: Floats, T_world_object: pin.SE3, contacts: Sequence[PlannedContact]) -> Floats:

@@ -105,6 +105,20 @@ def test_a_moving_basis_and_a_link_as_basis(read):
         ),
         ("duration: 1\nframes: [{link: palm, basis: wrld, path: {here: true}}]", "basis: no basis 'wrld'.*world"),
         ("duration: 1\nframes: [{link: palm, rows: posture, path: {here: true}}]", r"frames\[0\].*posture"),
+        (
+            "duration: 1\nscales: {joint9: 2}\nframes: [{link: palm, path: {here: true}}]",
+            "scales: no independent joint 'joint9'",
+        ),
+        ("duration: 1\nscales: {joint1: 0}\nframes: [{link: palm, path: {here: true}}]", "scales.joint1"),
+        (
+            "duration: 1\njoints: [joint9]\nframes: [{link: palm, path: {here: true}}]",
+            "joints: no independent joint 'joint9'",
+        ),
+        ("duration: 1\nsplit: plam\nframes: [{link: palm, path: {here: true}}]", "split: no link 'plam'.*palm"),
+        (
+            "duration: 1\nsplit: palm\nframes: [{link: palm, path: {here: true}}]",
+            "split: no frame belongs to the part beyond 'palm'",
+        ),
         ("duration: .nan\nframes: [{link: palm, path: {here: true}}]", "duration"),
         (
             "frames: [{link: palm, path: {hold: {position: [1, 0, 1], quaternion: [1, 1, 0, 0]}}}]",

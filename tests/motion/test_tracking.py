@@ -18,7 +18,6 @@ from pliant.motion import (
     JointLimits,
     PathFunction,
     Servo,
-    SplitServo,
 )
 from pliant.robot import Robot, load_arm, parse_urdf, tip_frame
 
@@ -281,27 +280,6 @@ def test_only_the_named_joints_move(robot, q_work):
     _, _, q = follow(servo, q_work, 1.0)
     np.testing.assert_array_equal(q[:6], q_work[:6])
     assert np.linalg.norm(q[6:] - q_work[6:]) > 0.01
-
-
-def test_a_split_chain_serves_each_part_by_its_own_joints(robot, q_work):
-    """The arm carries the palm round a circle; meanwhile the fingers hold their tips still in the world."""
-    T = robot.pose("palm_frame", q_work)
-    palm = Eased(Circle(T, centre=T.translation - [0.0, 0.006, 0.0], axis=[0, 0, 1], period=3.0), 0.5)
-    after = [(FrameTask(TIPS[0], rows="position"), robot.pose(TIPS[0], q_work))]
-    servo = SplitServo(robot, "palm", before=[(FrameTask("palm_frame"), palm)], after=after, dt=DT)
-    q, worst = q_work, np.zeros(2)
-    for i in range(1500):
-        q = q + servo.step(q, i * DT) * DT
-        worst = np.maximum(worst, [servo.before.errors()[0].max(), servo.after.errors()[0].max()])
-    assert worst[0] < 1e-5
-    assert worst[1] < 1e-4
-    assert np.abs(q[6:] - q_work[6:]).max() > 0.01
-
-
-def test_a_split_refuses_a_task_of_the_wrong_part(robot, q_work):
-    task = (FrameTask(TIPS[0]), robot.pose(TIPS[0], q_work))
-    with pytest.raises(OptionError, match="moved by joints beyond 'palm'"):
-        SplitServo(robot, "palm", before=[task], after=[task])
 
 
 def test_a_servo_can_be_given_another_target_while_it_runs(robot, q_work):

@@ -9,10 +9,12 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.objects import Body, ContactLimits, Material, make_shape
-from pliant.planner import Carrier, Goal, MoveFrame, Plan, PlannerOptions, Task, plan
+from pliant.planner import Carrier, Goal, MoveFrame, Plan, PlannerOptions, Task, Uncertainty, plan
 from pliant.robot import load_assembly
 
 YOUNG, FRICTION, MASS = 5e5, 0.6, 0.12
+SURE = Uncertainty(0.0, 0.0, 0.0, 0.0, 0.0)
+"""Forces without reserves: they compare with closed forms."""
 
 
 @cache
@@ -30,7 +32,7 @@ def gripper():
     return load_assembly(None, "parallel_gripper")
 
 
-def ball_task(hypotheses: int = 24, move: bool = True, **body) -> Task:
+def ball_task(hypotheses: int = 24, move: bool = True, uncertainty: Uncertainty = SURE, **body) -> Task:
     goal = Goal(0.05, (0.0, 0.0, 0.02) if move else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), MoveFrame.WORLD, 3, Carrier.ARM)
     return Task(
         gripper(),
@@ -40,6 +42,7 @@ def ball_task(hypotheses: int = 24, move: bool = True, **body) -> Task:
         (),
         goal,
         PlannerOptions(faces=20, rolls=4, keep=3, hypotheses=hypotheses),
+        uncertainty,
         "ball",
     )
 

@@ -2,13 +2,16 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
 from pliant.planner.reasons import Reason, Rejection, Stage
-from pliant.planner.results import StableGrasp
+from pliant.planner.results import ChoiceRule, StableGrasp
+from pliant.planner.search import Stable, complete_stable
 from pliant.planner.selection import ranked
+from pliant.planner.task import PlannerOptions
 
 
 def grasp(number, force, spread=1.0, path=1.0):
@@ -17,30 +20,107 @@ def grasp(number, force, spread=1.0, path=1.0):
     )
 
 
-def numbers(grasps, *weights):
-    return [g.hypothesis.number for g in ranked(grasps, *weights)]
+def numbers(grasps, **options):
+    return [g.hypothesis.number for g in ranked(grasps, PlannerOptions(**options)).grasps]
 
 
-def test_least_force_comes_first():
-    assert numbers([grasp(0, 3.0), grasp(1, 1.0), grasp(2, 2.0)]) == [1, 2, 0]
+def rule(grasps, **options):
+    choice = ranked(grasps, PlannerOptions(**options)).choice
+    return choice.rule, choice.shortlisted
 
 
-def test_ties_go_to_the_better_joint_range_and_then_to_the_shorter_way():
-    assert numbers([grasp(0, 1.0, 0.5), grasp(1, 1.005, 0.2)]) == [1, 0]
-    assert numbers([grasp(0, 1.0, 0.2, 3.0), grasp(1, 1.0, 0.2, 2.0)]) == [1, 0]
+def test_where_forces_differ_by_more_than_the_tolerance_the_least_comes_first():
+    made = [grasp(0, 3.0, 0.1), grasp(1, 1.0, 0.9), grasp(2, 2.0, 0.1)]
+    assert numbers(made) == [1, 2, 0]
+    assert rule(made) == (ChoiceRule.FORCE, 1)
 
 
-def test_weights_can_put_the_way_first():
-    assert numbers([grasp(0, 1.0, 1.0, 9.0), grasp(1, 1.5, 1.0, 1.0)], (0.0, 0.0, 1.0)) == [1, 0]
+def test_among_the_gentlest_the_best_joint_range_decides_and_the_others_follow_by_force():
+    made = [grasp(0, 1.0, 0.5), grasp(1, 1.04, 0.2), grasp(2, 1.06, 0.1), grasp(3, 1.049, 0.3)]
+    assert numbers(made) == [1, 3, 0, 2]
+    assert rule(made) == (ChoiceRule.JOINT_RANGE, 3)
+    assert numbers(made, force_tolerance=0.1) == [2, 1, 3, 0]
+    assert rule(made, force_tolerance=0.1) == (ChoiceRule.JOINT_RANGE, 4)
+
+
+def test_the_shortlist_has_no_more_grasps_than_asked_for():
+    made = [grasp(0, 1.0, 0.5), grasp(1, 1.01, 0.4), grasp(2, 1.02, 0.1)]
+    assert numbers(made, shortlist=1) == [0, 1, 2]
+    assert rule(made, shortlist=1) == (ChoiceRule.FORCE, 1)
+    assert numbers(made, shortlist=2) == [1, 0, 2]
+    assert numbers(made, shortlist=3) == [2, 1, 0]
+
+
+def test_where_joint_ranges_tie_the_shortest_arm_path_decides():
+    made = [grasp(0, 1.0, 0.2, 3.0), grasp(1, 1.03, 0.2005, 2.0), grasp(2, 1.0, 0.3, 1.0)]
+    assert numbers(made) == [1, 0, 2]
+    assert rule(made) == (ChoiceRule.ARM_PATH, 3)
+
+
+def test_one_grasp_is_chosen_because_it_is_the_only_one():
+    assert rule([grasp(0, 1.0)]) == (ChoiceRule.ONLY, 1)
+
+
+def test_weights_beside_the_force_decide_in_place_of_the_shortlist():
+    made = [grasp(0, 1.0, 1.0, 9.0), grasp(1, 1.5, 1.0, 1.0)]
+    assert numbers(made, weights=(0.0, 0.0, 1.0)) == [1, 0]
+    assert rule(made, weights=(0.0, 0.0, 1.0)) == (ChoiceRule.WEIGHTS, 2)
+    assert numbers(made, weights=(2.0, 0.0, 0.0)) == [0, 1]
 
 
 def test_weights_that_are_all_zero_are_no_question():
     with pytest.raises(OptionError, match="weights: all 0"):
-        ranked([grasp(0, 1.0)], (0.0, 0.0, 0.0))
+        ranked([grasp(0, 1.0)], PlannerOptions(weights=(0.0, 0.0, 0.0)))
 
 
 def test_nothing_to_rank_is_nothing():
-    assert ranked([]) == []
+    assert ranked([], PlannerOptions()) == ([], None)
+
+
+def completed(made, **options):
+    """The numbers of the stable grasps that the search completes, when each needs at rest what it needs in the end."""
+    held = [SimpleNamespace(hypothesis=g.hypothesis, held=SimpleNamespace(largest_force=g.largest_force)) for g in made]
+    by_number = {g.hypothesis.number: g for g in made}
+    done = []
+
+    def one_by_one(job, lists, ahead):
+        for items in lists:
+            done.extend(item.hypothesis.number for item in items)
+            yield [by_number[item.hypothesis.number] for item in items], 0.0
+
+    found = complete_stable(Stable(held, [], 0.0), PlannerOptions(**options), None, one_by_one, lambda *progress: None)
+    assert [g.hypothesis.number for g in found.grasps] == done
+    assert {r.number for r in found.rejections} == set(by_number) - set(done)
+    return done
+
+
+FORCES = (1.0, 1.01, 1.02, 1.03, 1.2, 1.3)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"keep": 1}, 4),  # all within the tolerance
+        ({"keep": 1, "shortlist": 2}, 2),  # the shortlist is full
+        ({"keep": 1, "shortlist": 1}, 1),  # force alone
+        ({"keep": 1, "force_tolerance": 0.015}, 2),
+        ({"keep": 5}, 5),  # those to be kept
+        ({"keep": 1, "weights": (1.0, 0.0, 1.0)}, 6),  # nothing bounds a score
+    ],
+)
+def test_the_search_completes_all_that_can_be_on_the_shortlist_or_kept_and_no_more(options, expected):
+    made = [grasp(i, force) for i, force in enumerate(FORCES)]
+    assert completed(made, **options) == list(range(expected))
+
+
+@pytest.mark.parametrize("options", [{"keep": 1}, {"keep": 3, "shortlist": 2}, {"keep": 2, "force_tolerance": 0.2}])
+def test_the_choice_among_the_completed_is_that_among_all(options):
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        made = [grasp(i, *row) for i, row in enumerate(random.uniform([1.0, 0.1, 1.0], [1.2, 0.4, 3.0], (12, 3)))]
+        done = [made[number] for number in completed(made, **options)]
+        keep = options["keep"]
+        assert numbers(done, **options)[:keep] == numbers(made, **options)[:keep]
 
 
 def plan_of(rejections, stable=(), force=None, pressure=None, total=10):

@@ -212,3 +212,13 @@ def test_less_than_what_holds_is_tried_between_what_holds_and_what_was_lost() ->
     assert search.failed(Failure(Reason.SLIPS, 0.2, "N"))
     np.testing.assert_allclose(search.depths, [np.sqrt(lost * 4e-3)], rtol=1e-12)
     assert search.failure.reason == "slips"
+
+
+@pytest.mark.parametrize("reason", [Reason.TORQUE_LIMIT, Reason.CANNOT_COMMAND, Reason.NO_SQUEEZE])
+def test_what_joints_cannot_do_is_tried_once_deeper_and_then_told(reason: Reason) -> None:
+    search = DepthSearch(np.array([1e-4, 2e-4]), np.array([0.01, 0.01]))
+    failure = Failure(reason, 1.5)
+    assert search.failed(failure)
+    np.testing.assert_allclose(search.depths, [2.5e-4, 5e-4])
+    assert not search.failed(failure)
+    assert search.failure is failure

@@ -11,7 +11,7 @@ from pinched_ball import among, gripper_grasp, gripper_setting, gripper_task
 
 from pliant.objects import Mesh, make_shape
 from pliant.planner import approach
-from pliant.planner.approach import LIFT_STEP, STANDOFF, ArmPath, approach_path, lift_path, path_length
+from pliant.planner.approach import BEFORE, LIFT_STEP, ApproachPath, lift_path, path_length, path_to_open_hand
 from pliant.planner.context import PlanningContext
 from pliant.planner.depth_search import Failure
 from pliant.robot import PALM_FRAME
@@ -96,9 +96,9 @@ def test_a_ceiling_over_the_hand_is_hit_when_the_lift_is_higher_than_the_room_be
 # -- approach --------------------------------------------------------------------------------------------------
 
 
-def assert_joins_freely(context: PlanningContext, way: ArmPath | Failure, q_end: np.ndarray) -> None:
+def assert_joins_freely(context: PlanningContext, way: ApproachPath | Failure, q_end: np.ndarray) -> None:
     """From the start to the given joints without a jump, and nothing collides at points less than 2 mm apart."""
-    assert isinstance(way, ArmPath), way
+    assert isinstance(way, ApproachPath), way
     points = way.points
     np.testing.assert_array_equal(points[0], context.task.q_start)
     np.testing.assert_array_equal(points[-1], q_end)
@@ -114,6 +114,12 @@ def assert_joins_freely(context: PlanningContext, way: ArmPath | Failure, q_end:
             assert world.collision(a + s * (b - a)) is None
 
 
+def open_hand_path(context: PlanningContext) -> ApproachPath | Failure:
+    """To the open hand around the ball."""
+    grasp, world = gripper_grasp(), context.clearance_with_object(context.task.T_world_object)
+    return path_to_open_hand(context, grasp.q_open, grasp.T_world_palm, world)
+
+
 def straight_beside(offset: float) -> np.ndarray:
     """The open hand as around the ball, moved along y: the fingers pass on both sides of the ball."""
     q = gripper_grasp().q_open.copy()
@@ -123,9 +129,9 @@ def straight_beside(offset: float) -> np.ndarray:
 
 def test_where_nothing_is_in_the_way_the_path_is_straight_in_joint_space() -> None:
     context, grasp = gripper_setting(), gripper_grasp()
-    way = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    way = open_hand_path(context)
     assert_joins_freely(context, way, grasp.q_open)
-    assert isinstance(way, ArmPath)
+    assert isinstance(way, ApproachPath)
     np.testing.assert_array_equal(way.points, [context.task.q_start, grasp.q_open])
     arm = context.assembly.arm_joints
     direct = np.linalg.norm((grasp.q_open - context.task.q_start)[arm])
@@ -138,13 +144,13 @@ def test_where_the_ball_is_in_the_straight_way_the_hand_comes_down_on_it_along_t
     q_start = grasp.q_open.copy()
     q_start[0] += 0.2
     context = among(q_start=q_start)
-    way = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    way = open_hand_path(context)
     assert_joins_freely(context, way, grasp.q_open)
-    assert isinstance(way, ArmPath)
+    assert isinstance(way, ApproachPath)
     assert len(way.dense) > 2
     palms = [context.robot.pose(PALM_FRAME, q) for q in way.dense]
     back = palms[0].translation - grasp.T_world_palm.translation
-    np.testing.assert_allclose(back, -STANDOFF[0] * grasp.T_world_palm.rotation[:, 2], atol=2 * IK)
+    np.testing.assert_allclose(back, -BEFORE[0] * grasp.T_world_palm.rotation[:, 2], atol=2 * IK)
     for T in palms:
         gone = T.translation - grasp.T_world_palm.translation
         np.testing.assert_allclose(np.cross(gone, back), 0.0, atol=2 * IK)
@@ -157,7 +163,7 @@ def test_a_ceiling_between_start_and_object_is_gone_around() -> None:
     world = context.clearance_with_object(context.task.T_world_object)
     middle = 0.5 * (context.task.q_start + grasp.q_open)
     assert world.collision(middle) is not None
-    way = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    way = open_hand_path(context)
     assert_joins_freely(context, way, grasp.q_open)
 
 
@@ -166,8 +172,8 @@ def test_a_pole_that_passes_between_two_looks_is_not_run_into() -> None:
     grasp = gripper_grasp()
     q_start = straight_beside(-0.4)
     free = among(q_start=q_start)
-    way = approach_path(free, grasp.q_open, grasp.T_world_palm)
-    assert isinstance(way, ArmPath)
+    way = open_hand_path(free)
+    assert isinstance(way, ApproachPath)
     np.testing.assert_array_equal(way.points, [q_start, grasp.q_open])
     finger = free.robot.pose("left_finger", grasp.q_open)
     tip = box((0.001, 0.001, 0.02), (float(finger.translation[0]), -0.18, float(CENTRE[2])))
@@ -176,13 +182,12 @@ def test_a_pole_that_passes_between_two_looks_is_not_run_into() -> None:
     looks = [world.collision(straight_beside(-0.04 * k)) for k in range(11)]
     assert looks == [None] * 11
     assert any(world.collision(straight_beside(y)) for y in np.arange(-0.4, 0.0, 0.001))
-    assert_joins_freely(context, approach_path(context, grasp.q_open, grasp.T_world_palm), grasp.q_open)
+    assert_joins_freely(context, open_hand_path(context), grasp.q_open)
 
 
 def test_an_open_hand_in_an_obstacle_is_refused_at_once_and_named() -> None:
-    grasp = gripper_grasp()
     context = among(box((0.05, 0.05, 0.05), (0.55, 0.0, 0.31)), q_start=high_start())
-    answer = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    answer = open_hand_path(context)
     assert isinstance(answer, Failure)
     assert answer.reason == "open hand or arm hits something"
     assert "finger" in answer.detail and "box" in answer.detail
@@ -205,9 +210,9 @@ def test_a_ball_in_a_closed_room_has_no_way_to_it(monkeypatch: pytest.MonkeyPatc
             walls.append(box(tuple(size), tuple(place)))
     context = among(*walls, q_start=high_start())
     assert context.surroundings.collision(grasp.q_open) is None
-    answer = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    answer = open_hand_path(context)
     assert isinstance(answer, Failure)
     assert answer.reason == "no free way to the object"
     # without the roof there is one
     open_above = among(*walls[:-1], q_start=high_start())
-    assert_joins_freely(open_above, approach_path(open_above, grasp.q_open, grasp.T_world_palm), grasp.q_open)
+    assert_joins_freely(open_above, open_hand_path(open_above), grasp.q_open)

@@ -13,7 +13,7 @@ import pytest
 from pinched_ball import asked, fingers_grasp, fingers_setting, gripper_grasp, gripper_setting, start
 
 from pliant.objects import make_shape
-from pliant.planner import Carrier, Goal, MoveFrame, Stage
+from pliant.planner import Carrier, Goal, MoveFrame, Reason, Stage
 from pliant.planner.context import PlanningContext
 from pliant.planner.depth_search import Failure
 from pliant.planner.manipulation import Step, manipulate, object_path
@@ -210,7 +210,7 @@ def test_every_step_begins_to_press_where_the_one_before_ended() -> None:
         begun.append(depths.copy())
         return context.presser.hold(pose, depths, *others, **options)
 
-    spied.presser = cast(Any, SimpleNamespace(hold=hold))
+    spied.presser = cast(Any, SimpleNamespace(hold=hold, wanted=context.presser.wanted))
     steps = manipulate(spied, grasp, start(grasp))
     assert isinstance(steps, list)
     ended = [np.full(3, grasp.held.depths.max()), *(step.held.depths for step in steps)]
@@ -246,6 +246,16 @@ def test_a_turn_that_fingers_cannot_follow_is_refused_by_the_angle_tolerance() -
 
 
 # -- reasons ---------------------------------------------------------------------------------------------------
+
+
+def test_about_the_line_of_a_pinch_the_object_turns_only_with_the_links() -> None:
+    """The contact points stay where they are in such a turn; pads that do not turn leave the object as it is."""
+    line = np.diff([region.centre for region in gripper_grasp().held.state.regions], axis=0)[0]
+    for degrees in (2.0, 20.0):
+        turn = tuple(np.radians(degrees) * line / np.linalg.norm(line))
+        stage, failure = refused(gripper_setting(), gripper_grasp(), goal(rotation=turn, by=Carrier.FINGERS, steps=4))
+        assert (stage, failure.reason) == (Stage.REACH, Reason.FINGERS_FALL_SHORT)
+        assert len(by_gripper(goal(rotation=turn, by=Carrier.BOTH, steps=4))) == 4, "the arm turns the pads along"
 
 
 def test_the_arm_does_not_jump_between_two_steps() -> None:

@@ -114,10 +114,13 @@ def test_the_object_goes_up_and_where_it_was_wished():
     assert np.linalg.norm(pin.log3(last.T_world_object.rotation.T @ lifted.T_world_object.rotation)) < 0.05
 
 
-def test_the_chosen_grasp_has_the_smallest_largest_force_of_the_kept_and_none_left_out_could_beat_them():
+def test_the_chosen_grasp_has_the_best_joint_range_of_the_gentlest_and_none_left_out_could_beat_them():
     found = ball_plan()
     forces = [grasp.largest_force for grasp in kept()]
-    assert forces[0] <= 1.011 * min(forces)
+    gentlest = [grasp for grasp in kept() if grasp.largest_force <= 1.05 * min(forces)]
+    assert found.best in gentlest
+    assert found.best.joint_range <= 1.01 * min(grasp.joint_range for grasp in gentlest)
+    assert len(gentlest) == found.choice.shortlisted
     stable = {grasp.number: grasp.largest_force for grasp in found.stable}
     left_out = {r.number: r.margin for r in found.rejections if r.reason is Reason.LESS_FORCE}
     assert len(left_out) >= 1

@@ -2,7 +2,8 @@
 
 Both pads press with n and carry t each; where their normals look up by an angle a, balance and the margin against
 slipping give 2 (n sin a + t cos a) = W with t = mu n - delta, so the smallest sufficient force is
-n = (W / 2 + delta cos a) / (sin a + mu cos a), nearly (1 / 2 + delta / W) W / mu.
+n = (W / 2 + delta cos a) / (sin a + mu cos a), nearly (1 / 2 + delta / W) W / mu. With a reserve W and mu are those of
+its worst world: the pads share a heavier load evenly, along the surface.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from pliant.planner.closing_hand import ClosingHand
 from pliant.planner.depth_search import CORRECTION
 from pliant.planner.pressing import Held, Presser
 from pliant.planner.reasons import Failure, Reason
+from pliant.planner.results import Reserve
+from pliant.planner.wanted import WantedForces
 
 GRAVITY = 9.80665
 CLOSE_ENOUGH = 1.1
 """Simulated over smallest sufficient force that needs no more correction: that is close from above."""
 RADIUS = 0.03
+NO_RESERVE = Reserve()
 PLACE = pin.SE3(np.eye(3), np.array([0.5, 0.0, 0.3]))
 DOWN = np.diag([1.0, -1.0, -1.0])
 NORMALS = 2e-4
@@ -50,11 +54,13 @@ class Pinch:
     body: Body
     margin: float = 0.05
     T_world_start: pin.SE3 = PLACE
+    reserve: Reserve = NO_RESERVE
 
     @property
     def presser(self) -> Presser:
         material = self.body.material
-        return Presser(prepared(material.young), self.body, hand(material.friction), margin=self.margin)
+        object_, pads = prepared(material.young), hand(material.friction)
+        return Presser(object_, self.body, pads, WantedForces.of(self.body, margin=self.margin, reserve=self.reserve))
 
     @property
     def T_world_palm(self) -> pin.SE3:
@@ -86,8 +92,10 @@ class Pinch:
         weight = GRAVITY * self.body.mass
         up = np.array([region.normal[2] for region in held.state.regions])
         assert np.ptp(up) < NORMALS
-        a, mu = float(np.arcsin(up.mean())), self.body.material.friction
-        return float((0.5 * weight + self.margin * weight * np.cos(a)) / (np.sin(a) + mu * np.cos(a)))
+        a, mu = float(np.arcsin(up.mean())), self.reserve.friction * self.body.material.friction
+        return float(
+            (0.5 * self.reserve.load * weight + self.margin * weight * np.cos(a)) / (np.sin(a) + mu * np.cos(a))
+        )
 
 
 PINCHES = [
@@ -97,6 +105,8 @@ PINCHES = [
     Pinch(ball(mass=0.36)),
     Pinch(ball(friction=0.3)),
     Pinch(ball(young=1e5)),
+    Pinch(ball(), reserve=Reserve(0.85, 1.05)),
+    Pinch(ball(), reserve=Reserve(0.75, 1.2)),
 ]
 
 
@@ -105,15 +115,14 @@ def test_the_wanted_force_is_half_the_weight_and_the_margin_over_friction(pinch:
     held = pinch.held()
     assert held.wanted.forces is not None
     assert {link.name for link in held.links} == {"left_finger", "right_finger"}
+    mu = pinch.reserve.friction * pinch.body.material.friction
     # dn / n = da / mu, the closed form takes the mean of two normals
-    np.testing.assert_allclose(
-        held.wanted.forces[:, 2], pinch.smallest(held), rtol=NORMALS / pinch.body.material.friction
-    )
-    simple = (0.5 + pinch.margin) * GRAVITY * pinch.body.mass / pinch.body.material.friction
+    np.testing.assert_allclose(held.wanted.forces[:, 2], pinch.smallest(held), rtol=NORMALS / mu)
+    simple = (0.5 * pinch.reserve.load + pinch.margin) * GRAVITY * pinch.body.mass / mu
     # the normals turn up by no more than the ball has sagged over its radius
     sag = PLACE.translation[2] - held.state.T_world_object.translation[2]
     assert 0.0 < sag < 0.002
-    assert pinch.smallest(held) == pytest.approx(simple, rel=sag / RADIUS / pinch.body.material.friction)
+    assert pinch.smallest(held) == pytest.approx(simple, rel=sag / RADIUS / mu)
 
 
 @pytest.mark.parametrize("pinch", PINCHES)
@@ -213,9 +222,6 @@ def test_the_excess_is_the_way_that_the_tightest_wanted_contact_could_give() -> 
     assert pinch.presser.excess(loose) == pytest.approx(1e-4)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="where more friction and a higher limit would both help, the answer names friction only"
-)
 def test_a_force_limit_between_what_balances_and_what_keeps_the_margin_is_told_with_the_force_that_would_hold() -> None:
     """n = W / (2 mu) balances, (1 / 2 + delta / W) W / mu keeps the margin; the limit lies between."""
     needed = 0.55 * GRAVITY * 0.12 / 0.6
@@ -296,3 +302,20 @@ def test_no_more_simulations_are_made_than_allowed(tries: int) -> None:
     assert len(asked) == tries
     pinch.hold(first=1e-5, pose=counted)
     assert tries < len(asked) - tries <= 14
+
+
+def test_forces_that_the_drive_cannot_bear_are_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One slide moves both pads, so it must push with both forces: 2 n."""
+    pinch = Pinch(ball())
+    depth = pinch.held().depths
+    needed = 2.0 * pinch.smallest(pinch.held())
+    limits = gripper().torque_limits.copy()
+    for share, holds in ((1.02, True), (0.98, False)):
+        limits[:] = share * needed
+        monkeypatch.setattr(type(gripper()), "torque_limits", property(lambda assembly: limits))
+        answer = pinch.presser.simulate(*pinch.pose(depth), PLACE, depth)
+        assert isinstance(answer, Held) is holds
+    assert isinstance(answer, Failure)
+    assert answer.reason is Reason.TORQUE_LIMIT
+    assert answer.margin == pytest.approx(1.0 / 0.98, rel=2e-3)
+    assert "at opening" in answer.detail

@@ -15,7 +15,7 @@ from pliant.files import load_plan, save_plan
 from pliant.planner import Plan, Reason, Rejection, Stage
 from pliant.planner.reasons import Failure
 
-COUNTS = {Reason.NO_PAD, Reason.NO_FORCES, Reason.NO_FREE_PATH}
+COUNTS = {Reason.NO_PAD, Reason.NO_FORCES, Reason.NO_FREE_PATH, Reason.BETTER_RANGE}
 """Margins that have no unit."""
 
 

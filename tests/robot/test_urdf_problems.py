@@ -24,7 +24,6 @@ def joint(
 
 CASES = {
     "unknown joint type": (robot(joint(kind="ball")), r"line 4, joint 'j': no joint type 'ball'; allowed: revolute"),
-    "floating joint": (robot(joint(kind="floating")), r"allowed: revolute, continuous, prismatic, fixed"),
     "missing link": (robot(joint(child="arn")), r"joint 'j', child: no link 'arn'; closest: arm"),
     "no child": (robot('<joint name="j" type="fixed"><parent link="base"/></joint>'), r"has no <child link=...>"),
     "loop": (

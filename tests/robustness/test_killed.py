@@ -208,7 +208,7 @@ COARSELY = f"""
 from functools import partial
 from pliant import lab
 options = lab.LabOptions(step=0.004, friction_stiffness=100.0, nodes=100)  # it is about files, not about forces
-lab.TrialSettings = partial(lab.TrialSettings, lab=options, period=0.012)
+lab.TrialSettings = partial(lab.TrialSettings, lab=options, period=0.012, fine=False)
 {PLIANT}
 """
 COMMANDS = {

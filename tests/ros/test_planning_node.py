@@ -89,7 +89,9 @@ def test_a_request_is_answered_with_the_forces_and_the_trajectory(client: Client
     received: list[Any] = []
     while not received and time.monotonic() < end:
         received = client.link.take(TRAJECTORY)
-    np.testing.assert_array_equal([point.positions for point in received[-1].points], ball_plan().best.trajectory.q)
+    np.testing.assert_array_equal(
+        [point.positions for point in received[-1].points], ball_plan().best.trajectory.commands
+    )
 
 
 def test_no_plan_is_an_answer_with_reasons(client: Client) -> None:
@@ -167,7 +169,7 @@ def test_another_process_plans_for_real(domain: int, tmp_path: Path) -> None:
         assert node.returncode == 0, said
         plan = load_plan(tmp_path / "ball_1.plan")
         assert answer["max_force_n"] == plan.best.largest_force
-        np.testing.assert_array_equal([point.positions for point in received[-1].points], plan.best.trajectory.q)
+        np.testing.assert_array_equal([point.positions for point in received[-1].points], plan.best.trajectory.commands)
     finally:
         link.close()
         node.kill()

@@ -96,7 +96,7 @@ def test_a_rospy_node_is_refused_a_bad_request_and_gets_a_plan_for_a_good_one(
     plan = load_plan(tmp_path / "ball_1.plan")
     assert told[-1]["max_force_n"] == plan.best.largest_force
     assert tuple(path["joint_names"]) == plan.task.assembly.robot.joint_names
-    np.testing.assert_array_equal(path["positions"], plan.best.trajectory.q)
+    np.testing.assert_array_equal(path["positions"], plan.best.trajectory.commands)
     np.testing.assert_array_equal(path["times_ns"], np.round(plan.best.trajectory.times * 1e9))
 
 

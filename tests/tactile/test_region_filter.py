@@ -58,15 +58,6 @@ def test_a_right_plan_removes_the_lag_that_smoothing_costs() -> None:
     assert ramp - plain[0] > 1.0
 
 
-def test_planned_forces_are_scaled_by_the_calibration_factor() -> None:
-    filter_ = RegionFilter(force_factor=1.5)
-    filter_.update((3.0, ORIGIN), (2.0, ORIGIN))
-    result = filter_.update(None, (4.0, [0.001, 0.0, 0.0]))
-    assert result is not None
-    assert result[0] == pytest.approx(3.0 + 1.5 * 2.0)
-    np.testing.assert_allclose(result[1], [0.001, 0.0, 0.0])
-
-
 def test_lost_frames_only_predict_and_grow_the_variance() -> None:
     filter_ = RegionFilter()
     assert filter_.update(None) is None

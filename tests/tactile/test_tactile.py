@@ -74,6 +74,18 @@ def test_a_whisper_below_the_smallest_force_is_no_contact(processor: TactileProc
     assert processor.process(TactileFrame("thumb_distal", 0.0, counts)).regions == ()
 
 
+def test_a_soft_thing_that_lies_flat_is_felt_though_no_cell_is_pressed_hard(processor: TactileProcessor) -> None:
+    """A sponge on a whole pad: no cell reaches the smallest force, all of them together are several times that."""
+    name = next(iter(processor.arrays))
+    array, layout = processor.arrays[name], processor.layout(name)
+    flat = np.where(layout.exists, 0.5 * array.min_force, 0.0)
+    (region,) = find_regions(array, layout, flat)
+    assert region.force == pytest.approx(0.5 * array.min_force * layout.exists.sum())
+    few = np.zeros_like(flat)
+    few[3, 2:5] = 0.5 * array.min_force
+    assert find_regions(array, layout, few) == ()
+
+
 def test_saturated_cells_are_said(processor: TactileProcessor) -> None:
     counts = np.zeros((13, 6), dtype=np.int64)
     counts[6, 2] = 4095

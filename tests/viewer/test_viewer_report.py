@@ -15,11 +15,11 @@ from PIL import Image
 
 from made_plans import without_grasp
 from pliant.cli import run_command as run
-from pliant.control import RunRecorder
+from pliant.control import RunPhase, RunRecorder
 from pliant.files import save_plan, save_run
-from pliant.planner import Plan
+from pliant.planner import ContactTimeline, Plan
 from pliant.viewer import RunMeasurements, grasp_figures, measured_run, report_html
-from pliant.viewer.report.plan_text import summary, table
+from pliant.viewer.report.plan_text import duration_text, ranking_rows, summary, table
 
 
 @pytest.mark.slow
@@ -77,6 +77,22 @@ def test_the_summary_has_the_numbers_of_the_plan(plan: Plan) -> None:
     assert f"{len(plan.hypotheses)} hypotheses" in text
 
 
+def test_the_durations_of_the_approach_are_shown_where_they_are_known(plan: Plan) -> None:
+    from dataclasses import replace
+
+    best = replace(plan.grasps[0], approach_s=2.25, sequential_s=3.456, approach_way="straight; no hand-arm approach")
+    known = replace(plan, grasps=(best, *plan.grasps[1:]))
+    text = " ".join(summary(known))
+    assert "2.25 s of them to the first touch (straight; no hand-arm approach)" in text
+    assert "the arm first and then the fingers would take 3.46 s" in text
+    row = ranking_rows(known)[0]
+    assert (row["approach [s]"], row["arm, then fingers [s]"]) == ("2.25", "3.46")
+    unknown = replace(plan, grasps=(replace(best, approach_s=np.nan, sequential_s=np.nan), *plan.grasps[1:]))
+    assert "first touch" not in " ".join(summary(unknown))
+    assert ranking_rows(unknown)[0]["approach [s]"] == "–"
+    assert "nan" not in duration_text(unknown.grasps[0])
+
+
 def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path) -> None:
     joints = plan.task.assembly.robot.joint_names
     recorder = RunRecorder(joints, ("finger_1_distal", "thumb_distal", "thumb_distal:2"))
@@ -98,6 +114,26 @@ def test_a_run_log_becomes_curves_on_the_plans_clock(plan: Plan, tmp_path: Path)
     np.testing.assert_allclose(measured.joints[joints[0]], 0.01 * np.arange(11))
     assert measured.torques == {}  # nothing was measured
     assert "(dotted: measured)" in grasp_figures(plan.task, plan.grasps[0], measured)["forces"]
+
+
+def test_hands_that_report_no_torques_get_those_of_the_measured_forces(plan: Plan) -> None:
+    """A run in which everything is as planned: the dashed torques are the plan's."""
+    robot, grasp = plan.task.assembly.robot, plan.grasps[0]
+    timeline = ContactTimeline(grasp, robot)
+    recorder = RunRecorder(robot.joint_names, timeline.names)
+    for state in grasp.states:
+        moment = timeline.forces_at(state.time)
+        values = {"q_planned": state.q, "q_measured": state.q, "force_measured": moment.forces[:, 2]}
+        phase = list(RunPhase).index(RunPhase.HOLD)
+        recorder.append(values | {"time": state.time, "plan_time": state.time, "phase": phase})
+    measured = measured_run(recorder.log(), plan)
+    assert measured.rank == 0 and measured.torques == {}
+    for j in plan.task.assembly.hand_joints.tolist():
+        planned = [state.torques[j] for state in grasp.states]
+        np.testing.assert_allclose(measured.contact_torques[robot.joint_names[j]], planned, rtol=1e-6, atol=1e-9)
+    alone, drawn = (grasp_figures(plan.task, grasp, known)["torques"] for known in (None, measured))
+    assert "(dashed: from measured forces)" in drawn and "(dashed" not in alone
+    assert drawn.count("<polyline") == 2 * alone.count("<polyline")
 
 
 def test_measured_curves_are_drawn_beside_the_planned_ones(plan: Plan) -> None:

@@ -12,14 +12,15 @@ import trimesh
 
 from made_plans import ball_plan
 from pliant.objects import Body, Liquid, Material, Mesh, clip_below, make_shape, mesh_volume
-from pliant.planner import Phase, Plan, Timeline
+from pliant.planner import Phase, Plan, Push, Timeline
 from pliant.viewer import ColourBy, Drawable, ObjectSurface, Tab, Viewer, look_at, render
 from pliant.viewer.report.figures import round_steps
 from pliant.viewer.report.pad_pressures import planned_pressures
 from pliant.viewer.scene.colours import _TO_CONE, _TO_LAB, CATEGORIES, linear_light, scale_colours
 from pliant.viewer.scene.glb import glb_bytes
-from pliant.viewer.scene.markers import arrow_scale, cone_mesh, force_arrows, liquid_surface
+from pliant.viewer.scene.markers import arrow_scale, cone_mesh, force_arrows, liquid_surface, markers_at
 from pliant.viewer.scene.object_surface import refine_near
+from pliant.viewer.scene.pad_dents import dent_patches
 from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh
 from pliant.viewer.scene.viewed_task import ViewedTask
 
@@ -119,6 +120,48 @@ def test_arrows_end_at_the_contacts_and_balance_the_weight(plan: Plan) -> None:
     for a in arrows:
         assert a.contact is not None
         np.testing.assert_allclose(a.end, moment.T_world_object.act(a.contact.T_object_contact.translation), atol=1e-12)
+
+
+def test_the_weight_begins_and_given_pushes_end_at_the_centre_of_mass(plan: Plan) -> None:
+    task, grasp = plan.task, plan.grasps[0]
+    pushes = (Push(force=(0.0, 0.5, 0.0)), Push(any_force=1.0), Push(force=(40.0, 0.0, 0.0)))
+    pushed = replace(task, goal=replace(task.goal, disturbances=pushes))
+    timeline = Timeline(grasp)
+    moment, scale = timeline.at(grasp.states[1].time), arrow_scale(grasp, task.body.mesh)
+    weight, gentle, hard = (a for a in markers_at(pushed, timeline, moment).arrows if a.contact is None)
+    centre = grasp.states[1].centre_of_mass
+    np.testing.assert_allclose(weight.start, centre, atol=1e-9)
+    np.testing.assert_allclose(weight.end - weight.start, scale * grasp.states[1].load[:3])
+    assert weight.label == f"weight {9.80665 * task.body.mass:.2f} N"
+    np.testing.assert_allclose([gentle.end, hard.end], [centre, centre], atol=1e-9)
+    np.testing.assert_allclose(gentle.end - gentle.start, [0.0, 0.5 * scale, 0.0], atol=1e-12)
+    assert (gentle.label, hard.label) == ("push 0.50 N", "push 40.00 N")
+    assert np.linalg.norm(hard.end - hard.start) == pytest.approx(float(task.body.mesh.extents.max()))
+    assert not [a for a in markers_at(pushed, timeline, timeline.at(0.0)).arrows if a.contact is None]
+
+
+def test_the_dents_of_the_pads_lie_at_their_contacts_and_go_away_from_the_object(plan: Plan) -> None:
+    grasp = plan.grasps[0]
+    moment = Timeline(grasp).at(grasp.states[0].time)
+    patches, enlarged = dent_patches(grasp, moment), dent_patches(grasp, moment, 10.0)
+    assert len(patches) == len(moment.contacts)
+    for contact, patch, larger in zip(moment.contacts, patches, enlarged, strict=True):
+        T = moment.T_world_object * contact.T_object_contact
+        assert np.linalg.norm(patch.mesh.vertices - T.translation, axis=1).max() < 2.0 * contact.half_axes.max()
+        moved = larger.mesh.vertices - patch.mesh.vertices
+        assert (-moved @ T.rotation[:, 2]).max() == pytest.approx(9.0 * contact.pad_depth, rel=1e-6)
+        assert len(patch.mesh.faces) > len(patch.mesh.vertices)
+    before = Timeline(grasp).at(0.0)
+    assert dent_patches(grasp, before) == []
+    with Viewer(port=0) as viewer:
+        tab = Tab(viewer, viewer.server)
+        tab.open(ViewedTask(plan.task, plan))
+        tab.show_time(grasp.states[0].time)
+        assert tab.plan_scene is not None and tab.plan_scene._dents == []
+        tab.restyle(dents=True)
+        assert len(tab.plan_scene._dents) == len(patches)
+        tab.restyle(dents=False)
+        assert tab.plan_scene._dents == []
 
 
 def test_a_force_in_the_cone_is_one_that_does_not_slip() -> None:

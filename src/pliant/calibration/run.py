@@ -48,7 +48,7 @@ def calibrate_on_driver(
         prepared: the object's contact model with these values.
         options: limits, times, gains; the hand is opened at the end whatever they say.
         processor: calibration of the pads; standard pads if left out.
-        from_pregrasp: the open hand stands at the object already; the approach is left out.
+        from_pregrasp: the hand stands where the approach ends already; it is left out.
         levels: of the trial squeeze.
         slip: whether to lift and let slip; otherwise friction stays unknown.
         patience: how long the first joint reading may take [s].

@@ -69,7 +69,7 @@ def demo(
 def _run(found: Any, path: Path) -> tuple[bool, dict[str, Any], Path]:
     from dataclasses import replace
 
-    from pliant.cli.run import run_answer
+    from pliant.cli.run_answers import run_answer
     from pliant.files import save_run
     from pliant.lab import TrialSettings, run_trial
 

@@ -80,6 +80,7 @@ def plan_answer(found: Any) -> dict[str, Any]:
         "stable": len(found.stable),
         "best": _grasp(found.best) if found.best is not None else None,
         "runners_up": [_grasp(grasp) for grasp in found.grasps[1:]],
+        "choice": _choice(found),
         "advice": found.advice,
         "seed": found.seed,
         "wall_s": found.wall_s,
@@ -88,11 +89,26 @@ def plan_answer(found: Any) -> dict[str, Any]:
     return answer
 
 
+def _choice(found: Any) -> dict[str, Any] | None:
+    choice, options = found.choice, found.task.options
+    if choice is None:
+        return None
+    return {
+        "rule": choice.rule,
+        "shortlisted": choice.shortlisted,
+        "force_tolerance": options.force_tolerance,
+        "weights": options.weights,
+        "cost": options.cost,
+    }
+
+
 def _grasp(grasp: Any) -> dict[str, Any]:
     T = grasp.grasp.T_world_object
     return {
         "hypothesis": grasp.hypothesis.number,
         "max_force_n": grasp.largest_force,
+        "nominal_force_n": grasp.nominal_force,
+        "reserve": {"friction": grasp.reserve.friction, "load": grasp.reserve.load},
         "max_pressure_pa": grasp.largest_pressure,
         "contacts": [
             {
@@ -103,6 +119,7 @@ def _grasp(grasp: Any) -> dict[str, Any]:
                 "point_m": T.act(contact.T_object_contact.translation),
                 "radius_m": contact.radius,
                 "pressure_pa": contact.peak_pressure,
+                "pad_depth_m": contact.pad_depth,
             }
             for contact in grasp.grasp.contacts
         ],
@@ -110,12 +127,25 @@ def _grasp(grasp: Any) -> dict[str, Any]:
         "joint_range": grasp.joint_range,
         "arm_path_rad": grasp.arm_path,
         "duration_s": grasp.trajectory.duration,
+        "approach_s": grasp.approach_s,
+        "sequential_s": grasp.sequential_s,
+        "approach_way": grasp.approach_way,
         "epsilon": grasp.epsilon,
+        "grasp_singular_value": grasp.grasp_singular_value,
+        "hand_singular_value": grasp.hand_singular_value,
         "fingers": list(grasp.hypothesis.fingers),
         "preshape": grasp.hypothesis.preshape,
         "source": grasp.hypothesis.source,
         "warnings": list(grasp.warnings),
     }
+
+
+def _approach(best: Any) -> str:
+    """How the best grasp is reached, beside the arm first and then the fingers."""
+    return (
+        f"approach of the first: {best.approach_s:.2f} s to the touch, arm first and then fingers "
+        f"{best.sequential_s:.2f} s; {best.approach_way}"
+    )
 
 
 def _print(found: Any, path: Path) -> None:
@@ -135,23 +165,25 @@ def _print(found: Any, path: Path) -> None:
         table = Table(title="kept, best first", title_justify="left")
         # Narrow enough for a terminal of 80 columns: names may break, numbers may not.
         table.add_column("", justify="right", no_wrap=True)
-        for name in ("force\n[N]", "pressure\n[kPa]"):
+        for name in ("force\n[N]", "nominal\n[N]", "peak\n[kPa]"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("fingers")
         table.add_column("preshape")
-        for name in ("joint\nrange", "arm path\n[rad]", "time\n[s]"):
+        for name in ("joint\nrange", "touch\n[s]", "time\n[s]"):
             table.add_column(name, justify="right", no_wrap=True)
         for rank, grasp in enumerate(found.grasps, start=1):
             table.add_row(
                 str(rank),
                 f"{grasp.largest_force:.3g}",
+                f"{grasp.nominal_force:.3g}",
                 f"{grasp.largest_pressure / 1e3:.3g}",
                 plain(", ".join(grasp.hypothesis.fingers)),
                 plain(grasp.hypothesis.preshape),
                 f"{grasp.joint_range:.3g}",
-                f"{grasp.arm_path:.3g}",
+                f"{grasp.approach_s:.3g}",
                 f"{grasp.trajectory.duration:.3g}",
             )
         console.print(table)
+        console.print(plain(_approach(found.best)))
     console.print(plain(found.advice))
     console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}")

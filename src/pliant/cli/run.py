@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from pliant.control import ControlOptions, RunPhase, RunResult
-    from pliant.lab import Disturbance, DisturbanceRange, LabDriver, SensorSettings, SeriesResult, TrialSettings
-    from pliant.planner import PlannedGrasp, Task
+    from pliant.control import CalibrationFactors, ControlOptions, RunPhase, RunResult
+    from pliant.lab import (
+        Disturbance,
+        LabDriver,
+        SensorSettings,
+        TrialSettings,
+    )
+    from pliant.planner import PlannedGrasp, Task, Uncertainty
     from pliant.tactile import PadSensor
 
 RELATIVE = ("young", "friction", "mass")
@@ -56,7 +61,18 @@ def run(
     no_force_loop: Annotated[
         bool, typer.Option("--no-force-loop", help="Play the planned joints as they are.")
     ] = False,
+    torques: Annotated[
+        bool,
+        typer.Option("--torques", help="Grip by joint torques (law (6)) from the touch on, on drivers that take them."),
+    ] = False,
     no_filter: Annotated[bool, typer.Option("--no-filter", help="Believe every measurement as it comes.")] = False,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(help="What `pliant calibrate` has found; PLAN's NAME.calibration.yaml beside it if left out."),
+    ] = None,
+    no_calibration: Annotated[
+        bool, typer.Option("--no-calibration", help="Do not use the calibration beside the plan.")
+    ] = False,
     speed: Annotated[
         float, typer.Option(help="Of playing the plan: 1 as planned, 0.2 five times as slow.", min=0.01, max=1.0)
     ] = 1.0,
@@ -69,7 +85,7 @@ def run(
     errors are null. --perturb, --world, --sensor, --series and --jobs are of the lab alone.
 
     A single run with --perturb is in the world of number 0 of a series with the same --perturb and --seed. A series
-    without --perturb draws from pose=0.005,turn_deg=5,young=0.3,friction=0.2,mass=0.1.
+    without --perturb draws from the plan's own uncertainty (the task's `uncertainty`).
 
     Exit code 1 if the object is not held at the end (of a series: if it is not held every time).
 
@@ -83,11 +99,16 @@ def run(
 
         pliant run ring.plan --series 20 --seed 1 --json
 
+        pliant run ball.plan --torques --json
+
+        pliant run ring.plan --calibration ring.calibration.yaml
+
         pliant run ring.plan --driver my_hand:connect --speed 0.2 --out first_try.run
     """
     from pliant.cli.answers import EXIT_NO, progress
+    from pliant.cli.run_answers import print_run, print_series, run_answer
     from pliant.cli.run_driver import known_driver, run_on_named_driver
-    from pliant.control import ControlOptions
+    from pliant.control import CalibrationFactors, ControlOptions, TorqueOptions
     from pliant.documents import make_folder, make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import load_plan
@@ -112,13 +133,21 @@ def run(
         allowed = f"the plan holds {len(loaded.grasps)}" if loaded.grasps else "the plan found none"
         raise OptionError("--grasp", Problem("", f"no grasp {grasp}", allowed))
     task, chosen = loaded.task, loaded.grasps[grasp]
-    control = ControlOptions(force_loop=not no_force_loop, filter=not no_filter, speed=speed)
+    known = _calibration(plan, task, calibration, no_calibration)
+    control = ControlOptions(
+        force_loop=not no_force_loop,
+        filter=not no_filter,
+        speed=speed,
+        cost=task.options.cost,
+        calibration=known.factors if known is not None else CalibrationFactors(),
+    )
+    by_torques = TorqueOptions() if torques else None
     if driver != "lab":
-        done = CompletedRun(*run_on_named_driver(driver, task, chosen, control, from_pregrasp), [])
+        done = CompletedRun(*run_on_named_driver(driver, task, chosen, control, from_pregrasp, by_torques), [])
     else:
         from pliant.lab import TrialSettings, number_in_series, run_series
 
-        settings = TrialSettings(control, _sensors(sensor, seed), from_pregrasp=from_pregrasp)
+        settings = TrialSettings(control, _sensors(sensor, seed), from_pregrasp=from_pregrasp, torques=by_torques)
         ranges, truth = _ranges(perturb), _chosen_world(world)
         if series:
             with progress("runs", total=series) as show:
@@ -132,7 +161,7 @@ def run(
                     workers=jobs,
                     progress=lambda done, total: show(done, total),
                 )
-            _print_series(many, json)
+            print_series(many, json)
             if many.rate < 1.0:
                 raise typer.Exit(EXIT_NO)
             return
@@ -141,9 +170,31 @@ def run(
         done = _in_lab(task, chosen, settings, truth, plots)
     answer = run_answer(done.result, done.control, chosen)
     answer["files"] = _write(done, answer, task, chosen, plan, driver, out, plots)
-    _print_run(done.result, answer, json)
+    print_run(done.result, answer, json)
     if not done.result.held:
         raise typer.Exit(EXIT_NO)
+
+
+class UsedCalibration(NamedTuple):
+    """A calibration file and what it says about the plan."""
+
+    file: Path
+    factors: CalibrationFactors
+
+
+def _calibration(plan: Path, task: Task, given: Path | None, ignored: bool) -> UsedCalibration | None:
+    """The calibration of a run: the one that is given, else the one beside the plan; None where there is none."""
+    from pliant.errors import OptionError, Problem
+    from pliant.files import calibration_path, load_calibration
+
+    if ignored:
+        if given is not None:
+            raise OptionError("--no-calibration", Problem("--calibration", f"names {given}", "one of the two"))
+        return None
+    file = given if given is not None else calibration_path(plan)
+    if given is None and not file.is_file():
+        return None
+    return UsedCalibration(file, load_calibration(file).factors(task.body.material.young))
 
 
 def _refuse(option: str, given: dict[str, Any], what: str, remedy: str) -> None:
@@ -218,12 +269,12 @@ def _chosen_world(text: str | None) -> Disturbance:
     return Disturbance((x, y), radians(values.get("turn", [0.0])[0]), **factors(values, "--world"))
 
 
-def _ranges(text: str | None) -> DisturbanceRange | None:
+def _ranges(text: str | None) -> Uncertainty | None:
     """Half widths of the ranges; 0 for those that are left out, None where all are."""
     from math import radians
 
     from pliant.errors import OptionError, Problem
-    from pliant.lab import DisturbanceRange
+    from pliant.planner import Uncertainty
 
     if text is None:
         return None
@@ -237,7 +288,7 @@ def _ranges(text: str | None) -> DisturbanceRange | None:
             raise OptionError("--perturb", Problem(name, f"{value:g}", allowed))
     shift = values.get("pose", values.get("position", 0.0))
     relative = {name: values.get(name, 0.0) for name in RELATIVE}
-    return DisturbanceRange(shift, radians(values.get("turn_deg", 0.0)), **relative)
+    return Uncertainty(shift, radians(values.get("turn_deg", 0.0)), **relative)
 
 
 def _in_lab(
@@ -275,42 +326,6 @@ def _photographer(folder: Path, files: list[Path]) -> Any:
     return photograph
 
 
-def run_answer(result: RunResult, control: ControlOptions, grasp: PlannedGrasp) -> dict[str, Any]:
-    """The JSON answer of one run; what only a simulator can know is null on hardware."""
-    known = vars(result)
-    object_error = known.get("object_error", (None, None))
-    return {
-        "outcome": result.outcome,
-        "reason": result.reason,
-        "slip_m": known.get("slip"),
-        "object_error_m": object_error[0],
-        "object_error_rad": object_error[1],
-        "centre_error_m": known.get("centre_error"),
-        "planned_force_n": result.planned_force,
-        "measured_force_n": result.measured_force,
-        "point_error_m": result.point_error,
-        "max_force_n": result.max_force,
-        "max_pressure_pa": known.get("max_pressure"),
-        "permitted_force_n": permitted_force(grasp),
-        "over_limit_s": known.get("overload_s"),
-        "sim_s": known.get("sim_s"),
-        "wall_s": known.get("wall_s", result.duration),
-        "force_loop": control.force_loop,
-        "filter": control.filter,
-        "end": result.log.end if len(result.log) else None,
-        "events": [
-            {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
-            for event in result.log.events
-        ],
-        "notes": known.get("notes", ()),
-    }
-
-
-def permitted_force(grasp: PlannedGrasp) -> float:
-    """The least permitted force of its contacts [N]."""
-    return min(contact.max_force for contact in grasp.grasp.contacts)
-
-
 def _write(
     done: CompletedRun,
     answer: dict[str, Any],
@@ -324,6 +339,7 @@ def _write(
     """Write what was asked for of a run that began."""
     from dataclasses import replace
 
+    from pliant.cli.run_answers import permitted_force
     from pliant.files import save_run
 
     log, files = done.result.log, list(done.pictures)
@@ -332,86 +348,11 @@ def _write(
         facts = {**log.facts, "trial": trial, "driver": driver, "plan": str(plan)}
         files.append(save_run(replace(log, facts=facts), out))
     if plots is not None and len(log):
+        from pliant.control import finger_torques
         from pliant.viewer import write_run_plots
 
         assert task.assembly.hand is not None
-        files += write_run_plots(log, plots, task.assembly.hand, sensor=done.pad, limit=permitted_force(grasp))
+        fingers = finger_torques(log, grasp, task.assembly, gravity=task.goal.gravity)
+        limit = permitted_force(grasp)
+        files += write_run_plots(log, plots, task.assembly.hand, sensor=done.pad, limit=limit, fingers=fingers)
     return files
-
-
-def _print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from pliant.cli.answers import emit
-
-    if json:
-        emit(answer, True)
-        return
-    console = Console(markup=False, emoji=False)
-    console.print(result.outcome, style="bold", end="")
-    console.print(f" ({result.reason})" if result.reason else "", highlight=False)
-    if answer["slip_m"] is None:
-        measured = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
-        forces = f"planned {result.planned_force:.2f}, measured {measured}, at most {result.max_force:.2f}"
-        console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
-    else:
-        table = Table(show_header=False)
-        off = f"{1e3 * answer['object_error_m']:.2f} mm, {answer['object_error_rad']:.3f} rad"
-        rows = (
-            ("slip in the hand", f"{1e3 * answer['slip_m']:.2f} mm"),
-            ("object off its planned pose", off),
-            ("centre of mass off", f"{1e3 * answer['centre_error_m']:.2f} mm"),
-            ("largest force: planned / measured", f"{result.planned_force:.2f} / {result.measured_force:.2f} N"),
-            ("largest true force / permitted", f"{result.max_force:.2f} / {answer['permitted_force_n']:.4g} N"),
-            ("largest true pressure", f"{answer['max_pressure_pa'] / 1e3:.1f} kPa"),
-            ("time simulated / real", f"{answer['sim_s']:.2f} / {answer['wall_s']:.1f} s"),
-        )
-        for name, value in rows:
-            table.add_row(name, value)
-        console.print(table)
-    for event in result.log.events:
-        console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
-    for path in answer["files"]:
-        console.print(f"written: {path}", highlight=False)
-
-
-def _print_series(result: SeriesResult, json: bool) -> None:
-    from pliant.cli.answers import emit
-
-    answer = {
-        "trials": len(result.entries),
-        "counts": result.counts,
-        "rate": result.rate,
-        "interval": result.interval,
-        "max_force_n": result.max_force,
-        "permitted_force_n": result.limit,
-        "entries": [
-            {
-                "number": entry.number,
-                "outcome": entry.outcome,
-                "reason": entry.reason,
-                "disturbance": vars(entry.disturbance),
-                "slip_m": entry.slip,
-                "object_error_m": entry.object_error[0],
-                "object_error_rad": entry.object_error[1],
-                "measured_force_n": entry.measured_force,
-                "max_force_n": entry.max_force,
-                "max_pressure_pa": entry.max_pressure,
-                "over_limit_s": entry.overload_s,
-            }
-            for entry in result.entries
-        ],
-    }
-    emit(answer, json)
-    if json:
-        return
-    from rich.console import Console
-
-    from pliant.lab import table_of
-
-    console = Console(markup=False, emoji=False)
-    console.print(table_of([("this plan", result)]), highlight=False)
-    for entry in result.entries:
-        if entry.outcome != "held":
-            console.print(f"{entry.number}: {entry.outcome}: {entry.reason}", highlight=False)

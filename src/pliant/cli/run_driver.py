@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pliant.control import ControlOptions, Driver, RunResult
+    from pliant.control import ControlOptions, Driver, RunResult, TorqueOptions
     from pliant.planner import PlannedGrasp, Task
     from pliant.robot import Assembly
     from pliant.tactile import PadSensor
@@ -97,7 +97,12 @@ def connected_driver(
 
 
 def run_on_named_driver(
-    name: str, task: Task, grasp: PlannedGrasp, control: ControlOptions, from_pregrasp: bool
+    name: str,
+    task: Task,
+    grasp: PlannedGrasp,
+    control: ControlOptions,
+    from_pregrasp: bool,
+    torques: TorqueOptions | None = None,
 ) -> tuple[RunResult, ControlOptions, PadSensor]:
     """Run a plan on the driver that ``name`` makes: the result, and the options and pads it was run with."""
     from pliant.control import run_on_driver
@@ -107,6 +112,12 @@ def run_on_named_driver(
     with connected_driver(name, task.assembly, control) as (driver, control, sensor):
         processor = TactileProcessor.for_hand(task.assembly.hand, sensor=sensor)
         result = run_on_driver(
-            driver, grasp, task.assembly, options=control, processor=processor, from_pregrasp=from_pregrasp
+            driver,
+            grasp,
+            task.assembly,
+            options=control,
+            processor=processor,
+            from_pregrasp=from_pregrasp,
+            torques=torques,
         )
     return result, control, sensor

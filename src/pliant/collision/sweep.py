@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pliant.arrays import Floats
+from pliant.arrays import Floats, Ints
 from pliant.collision.clearance import Clearance
 from pliant.robot import Robot, link_mesh
 
@@ -22,8 +22,12 @@ TOUCHING = 2e-4
 
 
 @lru_cache(maxsize=8)
-def longest_levers(robot: Robot) -> Floats:
-    """How far a point of the robot can move at most for a unit of each independent joint [m/rad, m/m]."""
+def longest_levers(robot: Robot, unlimited_travel: float = 0.0) -> Floats:
+    """How far a point of the robot can move at most for a unit of each independent joint [m/rad, m/m].
+
+    Args:
+        unlimited_travel: how far sliding joints without limits are out at most [m].
+    """
     model = robot.model
     size = np.zeros(model.njoints)  # furthest point of what hangs on a joint itself, from the joint
     for link in robot.urdf.links:
@@ -39,7 +43,7 @@ def longest_levers(robot: Robot) -> Floats:
         if slides[j]:
             i = model.joints[j].idx_q
             ends = np.abs([model.lowerPositionLimit[i], model.upperPositionLimit[i]])
-            travel[j] = float(np.max(ends)) if np.isfinite(ends).all() else 0.0
+            travel[j] = float(np.max(ends)) if np.isfinite(ends).all() else unlimited_travel
     reach = size.copy()
     for j in range(model.njoints - 1, 0, -1):  # children come after their parents
         above = model.parents[j]
@@ -49,9 +53,17 @@ def longest_levers(robot: Robot) -> Floats:
     return np.asarray(np.abs(robot.fold).T @ levers)
 
 
+@lru_cache(maxsize=8)
+def _unlimited_slides(robot: Robot) -> Ints:
+    """Positions in ``q`` of sliding joints without limits."""
+    slides = [robot.urdf.joint(name).kind == "prismatic" for name in robot.joint_names]
+    return np.flatnonzero(np.array(slides) & np.isinf(robot.upper - robot.lower))
+
+
 def sweeps_clear(path: Floats, world: Clearance) -> bool:
     """Whether nothing touches anywhere on the straight segments between the points of a joint path."""
-    levers = longest_levers(world.robot)
+    travel = np.abs(path[:, _unlimited_slides(world.robot)]).max(initial=0.0)
+    levers = longest_levers(world.robot, float(np.ceil(travel)))
     for a, b in pairwise(path):
         most = float(levers @ np.abs(b - a))
         done = 0.0

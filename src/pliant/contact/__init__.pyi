@@ -2,6 +2,8 @@ from pliant.contact.deepest import compiled_here as compiled_here
 from pliant.contact.deformation import deformed_vertices as deformed_vertices
 from pliant.contact.deformation import displacement as displacement
 from pliant.contact.deformation import volume_change as volume_change
+from pliant.contact.dents import PadDent as PadDent
+from pliant.contact.dents import pad_dent as pad_dent
 from pliant.contact.detection import find_overlaps as find_overlaps
 from pliant.contact.distance import DistanceField as DistanceField
 from pliant.contact.distance import field_value as field_value

@@ -5,7 +5,9 @@ from pliant.control.driver import MOST_AHEAD as MOST_AHEAD
 from pliant.control.driver import Driver as Driver
 from pliant.control.driver import JointReading as JointReading
 from pliant.control.driver import Sample as Sample
+from pliant.control.driver import TorqueDrive as TorqueDrive
 from pliant.control.driver import check_driver as check_driver
+from pliant.control.driver import torque_drive as torque_drive
 from pliant.control.events import REACTIONS as REACTIONS
 from pliant.control.events import Event as Event
 from pliant.control.events import Fault as Fault
@@ -16,6 +18,8 @@ from pliant.control.force_loop import ContactKinematics as ContactKinematics
 from pliant.control.force_loop import ForceLoop as ForceLoop
 from pliant.control.force_loop import contact_kinematics as contact_kinematics
 from pliant.control.grip import ControlStep as ControlStep
+from pliant.control.hand_torques import FingerTorques as FingerTorques
+from pliant.control.hand_torques import finger_torques as finger_torques
 from pliant.control.options import CalibrationFactors as CalibrationFactors
 from pliant.control.options import ControlOptions as ControlOptions
 from pliant.control.options import WatchLimits as WatchLimits
@@ -28,11 +32,14 @@ from pliant.control.run_log import PadFrames as PadFrames
 from pliant.control.run_log import RunLog as RunLog
 from pliant.control.run_log import RunRecorder as RunRecorder
 from pliant.control.run_log import row_shapes as row_shapes
+from pliant.control.runner import ControlMode as ControlMode
 from pliant.control.runner import Judge as Judge
 from pliant.control.runner import RunOutcome as RunOutcome
 from pliant.control.runner import RunResult as RunResult
 from pliant.control.runner import drive as drive
 from pliant.control.runner import execute as execute
 from pliant.control.runner import run_on_driver as run_on_driver
-from pliant.control.torque_law import TorqueAnswer as TorqueAnswer
+from pliant.control.torque_grip import TorqueGrip as TorqueGrip
+from pliant.control.torque_grip import TorqueOptions as TorqueOptions
+from pliant.control.torque_grip import torque_phases as torque_phases
 from pliant.control.torque_law import TorqueLaw as TorqueLaw

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from pliant.arrays import Floats
+from pliant.arrays import Bools, Floats
 from pliant.control.driver import Sample
 from pliant.control.events import REACTIONS, Fault, RunFault, RunPhase
 from pliant.control.grip import ControlStep
@@ -41,11 +41,15 @@ class Command:
         positions: [rad, m].
         phase: in which it was decided.
         finished: whether the run is over; the command stands.
+        torques: what ``torque_joints`` shall apply instead of going to their positions [N m, N]; None: none of them.
+        torque_joints: which they are.
     """
 
     positions: Floats
     phase: RunPhase
     finished: bool
+    torques: Floats | None = None
+    torque_joints: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
 
 def operation_phases(run: RunContext) -> dict[RunPhase, PhaseStrategy]:
@@ -74,7 +78,7 @@ class GraspController:
         assembly: the robot.
         processor: calibration of the pads; the hand's arrays with standard pads if left out.
         options: limits, times, gains.
-        start: RunPhase.APPROACH, or RunPhase.CLOSE where the open hand stands at the pre-grasp already.
+        start: RunPhase.APPROACH, or RunPhase.CLOSE where the hand stands at the end of the approach already.
         phases: makes the strategies of all phases; those of an operation if left out.
 
     Attributes:
@@ -110,6 +114,7 @@ class GraspController:
         self._began: float | None = None
         self._last_command = self.run.command
         self._commanded = False
+        self._last_standing = self.run.command
 
     @property
     def options(self) -> ControlOptions:
@@ -154,12 +159,18 @@ class GraspController:
                 self._abort(failure, sample.time)
         step = ControlStep(sample, dt, self.elapsed(sample.time), moment, estimate)
         self._advance(step)
+        if run.grip.torques is not None and not np.isfinite(run.grip.torques).all():
+            run.grip.standing = self._last_standing
+            self._abort(RunFault(Fault.NOT_FINITE, "the torques"), sample.time)
+        self._last_standing = run.command if run.grip.torques is None else run.grip.standing
         if not np.isfinite(run.command).all():
             self._abort(RunFault(Fault.NOT_FINITE, "the command"), sample.time)
             run.command = self._last_command
         self._last_command, self._commanded = run.command, True
         self._record(step, planned_at)
-        return Command(run.command.copy(), self.phase, self.finished)
+        grip, torques = run.grip, run.grip.torques
+        torques = torques.copy() if torques is not None else None
+        return Command(run.command.copy(), self.phase, self.finished, torques, grip.torque_joints)
 
     def elapsed(self, now: float) -> float:
         """How long the phase has lasted [s]."""
@@ -179,6 +190,8 @@ class GraspController:
     def _enter(self, phase: RunPhase, now: float) -> None:
         self.run.phase, self._began = phase, now if np.isfinite(now) else 0.0
         self.run.note(now, "phase", str(phase))
+        if not phase.grips:
+            self.run.leave_torques()
         self._phases[phase].enter()
 
     def _abort(self, failure: RunFault, now: float) -> None:
@@ -203,6 +216,7 @@ class GraspController:
                 "q_measured": joints.positions if joints is not None else None,
                 "q_commanded": run.command,
                 "torque_planned": self._planned_torques(planned_at) if self.phase.grips else None,
+                "torque_commanded": self._commanded_torques(),
                 "torque_measured": joints.torques if joints is not None else None,
                 "force_planned": moment.forces[:, 2] if senses else None,
                 "force_measured": estimate.measured,
@@ -215,6 +229,10 @@ class GraspController:
         )
         for frame in step.sample.frames.values():
             run.recorder.frame(frame)
+
+    def _commanded_torques(self) -> Floats | None:
+        grip = self.run.grip
+        return None if grip.torques is None else np.where(grip.torque_joints, grip.torques, np.nan)
 
     def _planned_torques(self, time: float) -> Floats:
         states = self._grasp.states

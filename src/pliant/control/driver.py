@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from pliant.arrays import Floats
+import numpy as np
+
+from pliant.arrays import Bools, Floats
 from pliant.errors import OptionError, Problem, unknown_name
 from pliant.robot import Assembly
 from pliant.tactile import TactileFrame
@@ -57,7 +59,12 @@ class Sample:
 
 @runtime_checkable
 class Driver(Protocol):
-    """A hand, with or without an arm, that takes joint positions and gives joint positions and tactile frames."""
+    """A hand, with or without an arm, that takes joint positions and gives joint positions and tactile frames.
+
+    One that takes torques may say more about them: ``torque_joints``, the names of joints that can take torques while
+    the others take positions (without it all joints take torques at once), and ``carries_weight``, true where it bears
+    the robot's own weight beside the commanded torques (without it the weight is commanded).
+    """
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -92,8 +99,14 @@ class Driver(Protocol):
         """Where the joints shall go until the next command [rad, m]."""
         ...
 
-    def command_torques(self, torques: Floats) -> None:
-        """Joint torques until the next command [N m, N]; refused where ``takes_torques`` is false."""
+    def command_torques(self, torques: Floats, *, joints: Bools | None = None, positions: Floats | None = None) -> None:
+        """Joint torques until the next command [N m, N]; refused where ``takes_torques`` is false.
+
+        Args:
+            torques: one number per joint.
+            joints: which joints take theirs; all if left out. Only given to drivers that have ``torque_joints``.
+            positions: where the other joints shall go meanwhile [rad, m]; one number per joint.
+        """
         ...
 
     def step(self) -> None:
@@ -145,6 +158,37 @@ def check_driver(driver: object, assembly: Assembly, *, source: str = "driver") 
         raise OptionError(source, wrong)
     assert isinstance(driver, Driver)
     return driver
+
+
+class TorqueDrive(NamedTuple):
+    """How a driver takes torques: which joints do, and whether their own weight must be part of the torques."""
+
+    joints: Bools
+    weight: bool
+
+
+def torque_drive(driver: Driver, assembly: Assembly) -> TorqueDrive:
+    """How this driver takes torques: for the hand alone where it can take positions for the arm.
+
+    Raises:
+        OptionError: if it takes none, or none for some joint of the hand.
+    """
+    names, kind = assembly.robot.joint_names, type(driver).__name__
+    if not driver.takes_torques:
+        raise OptionError("torques", Problem("", f"'{kind}' takes joint positions only", "a driver with takes_torques"))
+    some = getattr(driver, "torque_joints", None)
+    weight = not getattr(driver, "carries_weight", False)
+    if some is None:
+        return TorqueDrive(np.ones(len(names), dtype=bool), weight)
+    able = _strings(some) or ()
+    unknown = [unknown_name("joint", name, names, where="torque_joints") for name in able if name not in names]
+    hand = [names[i] for i in assembly.hand_joints]
+    missing = [
+        Problem("torque_joints", f"'{name}' is missing", "all joints of the hand") for name in hand if name not in able
+    ]
+    if unknown or missing:
+        raise OptionError(kind, unknown + missing)
+    return TorqueDrive(np.isin(names, hand), weight)
 
 
 def _strings(value: object) -> tuple[str, ...] | None:

@@ -21,7 +21,6 @@ from pliant.robot import Assembly
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
 DAMPING = 0.02  # of the joints' answer, relative to the root of the sum of squared singular values
 ARM = 0.03  # torques over the size of things in hands [m]
-LEAST_WANTED = 0.3  # a weaker grip is not measured reliably [N]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +36,13 @@ class ContactKinematics:
     points: Floats
     axes: Floats
     jacobian: Floats
+
+    def force_jacobian(self, contacts: ContactSet) -> Floats:
+        """J in the components of f; turning about the normals is left to the patches.   (theory 7.1)"""
+        layout, dof = contacts.layout, self.jacobian.shape[2]
+        J = np.zeros((layout.size, dof))
+        J[layout.force_entries] = self.jacobian.reshape(-1, dof)[layout.force_places]
+        return J
 
 
 def contact_kinematics(
@@ -67,21 +73,23 @@ class ForceLoop:
         self.limits = options.limit_share * timeline.max_force
         servo = assembly.servo_stiffness
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
-        self.solver = ForceSolver(explain=False, prove=False)
-        self.wanted = np.maximum(timeline.forces_at(timeline.grasp_time).forces[:, 2], LEAST_WANTED)
+        self.torque_limits = np.maximum(assembly.torque_limits[self.hand], 1e-6)
+        self.solver = ForceSolver(objective=options.cost, explain=False, prove=False)
+        self.wanted = timeline.forces_at(timeline.grasp_time).forces[:, 2]
         self.feasible = True
         self.grip = 1.0
 
     def want(self, now: ContactKinematics, moment: PlannedForces) -> Floats:
-        """Wanted normal forces: the smallest sufficient ones (7.3) for the current contacts and the planned load.
+        """Wanted normal forces: the planned ones, and where the contacts as they are now need more, that.
 
-        Friction and load are taken with their reserves. Where no permitted forces hold, the planned ones stand.
+        What they need are the smallest sufficient forces (7.3) that the drives can command, for the planned load with
+        the plan's own reserve. Where no permitted forces hold, the planned ones stand.
         """
-        options, timeline = self.options, self.timeline
+        timeline, reserve = self.timeline, self.timeline.reserve
         contacts = ContactSet.from_arrays(
             now.points,
             now.axes[:, :, 2],
-            friction=timeline.friction / options.friction_reserve,
+            friction=timeline.friction * reserve.friction,
             max_force=timeline.max_force,
             stiffness=self.stiffness,
             radius=timeline.radius,
@@ -90,14 +98,21 @@ class ForceLoop:
         # The object may lie elsewhere than planned: its centre goes with the contacts.
         centre = moment.centre + now.points.mean(axis=0) - moment.centroid
         try:
-            answer = self.solver.solve(contacts, options.load_reserve * moment.load, centre=centre)
+            answer = self.solver.solve(
+                contacts,
+                reserve.load * moment.load,
+                centre=centre,
+                jacobian=now.force_jacobian(contacts)[:, self.hand],
+                torque_limits=self.torque_limits,
+                joint_compliance=self.joint_compliance[self.hand],
+            )
         except SolverFailure:
             answer = None
+        self.feasible = answer is not None and answer.forces is not None
+        wanted = moment.forces[:, 2]
         if answer is not None and answer.forces is not None:
-            self.feasible, normal = True, answer.forces[:, 2]
-        else:
-            self.feasible, normal = False, options.calibration.force * moment.forces[:, 2]
-        self.wanted = np.minimum(self.grip * np.maximum(normal, LEAST_WANTED), np.maximum(self.limits, 1e-3))
+            wanted = np.maximum(wanted, answer.forces[:, 2])
+        self.wanted = np.minimum(self.grip * wanted, np.maximum(self.limits, 1e-3))
         return self.wanted
 
     def tighten(self, slipped: float) -> bool:

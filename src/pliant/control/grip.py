@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.arrays import Floats
+from pliant.arrays import Bools, Floats
 from pliant.control.driver import Sample
 from pliant.control.force_loop import ContactKinematics, ForceLoop, contact_kinematics
 from pliant.planner import PlannedForces
 from pliant.tactile import ContactEstimate, ContactTracker, Slip, SlipSense
 
 KEPT_UP = 0.1  # how long a correction goes on without a new frame [s]
+BELIEVED = 3.0  # times the force that counts as touched: a centre of pressure is known from there on
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +46,30 @@ class Grip:
     Attributes:
         contacts: at the last frame that was answered; None before the first.
         pushed: n, what the corrections commanded so far add to the planned forces [N].
+        torques: what joints shall apply instead of going to positions [N m, N]; None: all go to positions.
+        torque_joints: which joints those are.
+        standing: positions at which the joints' servos would press just as strongly.
     """
+
+    torques: Floats | None = None
+    torque_joints: Bools = np.zeros(0, dtype=bool)
+    standing: Floats = np.zeros(0)
 
     def __init__(self, loop: ForceLoop, tracker: ContactTracker) -> None:
         self.loop, self.tracker = loop, tracker
         n, dof = len(loop.timeline.links), loop.assembly.robot.dof
         self.contacts: ContactKinematics | None = None
         self.pushed = np.zeros(n)
-        self._slip = SlipSense(tracker.sensed, loop.options.touch)
+        self._slip = SlipSense(tracker.sensed, BELIEVED * loop.options.touch)
         self._start = np.zeros(dof)
         self._answer_due = self._wanted_due = False
         self._rate, self._rated = np.zeros(dof), -np.inf
         self._series = np.ones(n)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the object can be lifted, as far as pads do not tell."""
+        return True
 
     def start_from(self, offset: Floats) -> None:
         """The object is found with this offset of the joints: how far contacts are pushed counts from here."""
@@ -70,7 +83,7 @@ class Grip:
         """The joints' offset from the plan after one turn.
 
         Args:
-            planned: joints of the plan now.
+            planned: commands of the plan now.
             offset: of the commanded joints from them so far.
             wanted: normal forces [N], asked for once the loop has found what it wants itself.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -15,8 +16,8 @@ class CalibrationFactors:
     """What a trial squeeze has found about this hand and this object, relative to the plan.
 
     Args:
-        force: k, measured over planned force; planned forces are scaled by it before they are compared.
-        stiffness: measured over planned contact stiffness D.
+        force: k, measured over planned force at the planned depth: the fingers press in so far as makes it 1.
+        stiffness: measured over planned contact stiffness D: how far the force loop moves a contact per newton.
     """
 
     force: float = 1.0
@@ -100,10 +101,7 @@ class ControlOptions:
         gain: rate at which force errors are removed [1/s]; below pi / (2 delay) it is stable.
         step: largest change of a contact's place per second by the force loop [m/s].
         reach: largest correction of a contact's place altogether [m].
-        friction_reserve: the wanted forces are those for a friction so many times smaller.
-        load_reserve: .. and a load so many times larger.
         slip: how far all centres of pressure together may wander beyond the plan before the grip is made stronger [m].
-        roll: .. and how far a single one, which may only roll over its pad [m].
         slip_gain: part by which the wanted force grows per metre of wandering beyond that [1/m].
         grip_most: .. and at most this many times the wanted force.
         limit_share: wanted forces stay below this part of the permitted force.
@@ -118,6 +116,7 @@ class ControlOptions:
         release: whether to open the hand at the end.
         patience: every phase may last this much longer than planned [s].
         speed: of playing the plan; 1 as planned.
+        cost: what the wanted forces make small (7.3): "largest" or "loading", as in the plan's options.
     """
 
     force_loop: bool = True
@@ -128,10 +127,7 @@ class ControlOptions:
     gain: float = 5.0
     step: float = 0.02
     reach: float = 0.02
-    friction_reserve: float = 1.6
-    load_reserve: float = 1.25
     slip: float = 0.0007
-    roll: float = 0.003
     slip_gain: float = 400.0
     grip_most: float = 2.5
     limit_share: float = 0.85
@@ -146,6 +142,7 @@ class ControlOptions:
     release: bool = False
     patience: float = 2.0
     speed: float = 1.0
+    cost: Literal["largest", "loading"] = "largest"
 
     def __post_init__(self) -> None:
         positive = ("gain", "step", "reach", "touch", "touch_load", "latency", "settle", "tolerance", "patience")
@@ -154,12 +151,9 @@ class ControlOptions:
             ("guard", 0 <= self.guard < 1, "0 or more [m]"),
             ("search", 0 <= self.search <= 0.1, "0 to 0.1 [m]"),
             ("hold", 0 <= self.hold < 1e6, "0 or more [s]"),
-            ("friction_reserve", 1 <= self.friction_reserve <= 10, "1 to 10"),
             ("slip", 0 < self.slip <= 1, "above 0 [m]"),
-            ("roll", 0 < self.roll <= 1, "above 0 [m]"),
             ("slip_gain", 0 <= self.slip_gain < 1e5, "0 or more [1/m]"),
             ("grip_most", 1 <= self.grip_most <= 10, "1 to 10"),
-            ("load_reserve", 1 <= self.load_reserve <= 10, "1 to 10"),
             ("limit_share", 0 < self.limit_share <= 1, "above 0, at most 1"),
             ("speed", 0.01 <= self.speed <= 1, "0.01 to 1: never faster than planned"),
         ]
@@ -171,4 +165,4 @@ class ControlOptions:
     def tracking(self) -> TrackingOptions:
         """What of this concerns the tracking of contacts."""
         watch = self.watch
-        return TrackingOptions(self.noise, self.filter, self.calibration.force, watch.spike_force, watch.spike_frames)
+        return TrackingOptions(self.noise, self.filter, watch.spike_force, watch.spike_frames)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pliant.arrays import Floats
+from pliant.arrays import Bools, Floats
 from pliant.control.driver import JointReading, Sample
 from pliant.errors import OptionError
 from pliant.tactile import RecordedGrasp, TactileFrame
@@ -70,7 +70,7 @@ class ReplayDriver:
     def command_positions(self, positions: Floats) -> None:
         self.commands.append((self._time, np.array(positions, dtype=np.float64)))
 
-    def command_torques(self, torques: Floats) -> None:
+    def command_torques(self, torques: Floats, *, joints: Bools | None = None, positions: Floats | None = None) -> None:
         raise OptionError("replay", "a recording takes no torques")
 
     def step(self) -> None:

@@ -17,11 +17,13 @@ from typing import Protocol
 import numpy as np
 
 from pliant.arrays import Floats
-from pliant.control.controller import Command, GraspController
-from pliant.control.driver import Driver, Sample
+from pliant.control.controller import Command, GraspController, operation_phases
+from pliant.control.driver import Driver, Sample, torque_drive
 from pliant.control.events import Fault, RunPhase
 from pliant.control.options import ControlOptions
+from pliant.control.phases.context import PhaseStrategy, RunContext
 from pliant.control.run_log import RunLog
+from pliant.control.torque_grip import TorqueOptions, torque_phases
 from pliant.planner import PlannedGrasp
 from pliant.robot import Assembly
 from pliant.tactile import TactileProcessor
@@ -42,6 +44,17 @@ class RunOutcome(StrEnum):
     """The simulation failed: nothing is known. Never of hardware."""
 
 
+class ControlMode(StrEnum):
+    """By what the forces of a run came about."""
+
+    PADS = "pads"
+    """Positions, corrected until the pads measure the wanted forces."""
+    TORQUES = "torques"
+    """Joint torques by law (6)."""
+    COMMANDS = "commands"
+    """The planned commands alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunResult:
     """What became of a run, as far as any driver knows.
@@ -51,6 +64,10 @@ class RunResult:
         planned_force: largest planned normal force while it is held [N].
         measured_force: largest force of a contact while it is held, mean over that time [N]; NaN if it never was.
         max_force: largest force of a contact at any time [N]; 0 if none. As the pads measured it, or as a judge knows.
+        control: by what the forces came about.
+        peak_force: largest force of a contact in lift, move and hold [N], known as ``max_force`` is; NaN if there was
+            none of them, or nothing measures it.
+        planned_peak_force: the plan's largest normal force in them [N].
         point_error: largest distance of a measured centre of pressure from the planned one in the grasp [m].
         duration: on the driver's clock [s].
         log: everything; empty if the run never began.
@@ -61,6 +78,9 @@ class RunResult:
     planned_force: float
     measured_force: float
     max_force: float
+    control: ControlMode
+    peak_force: float
+    planned_peak_force: float
     point_error: float
     duration: float
     log: RunLog
@@ -115,6 +135,7 @@ def run_on_driver(
     linger: float = 0.0,
     judge: Judge | None = None,
     raises: bool = False,
+    torques: TorqueOptions | None = None,
 ) -> RunResult:
     """Carry out a planned grasp on a driver. Nothing is commanded unless the robot stands where the plan begins.
 
@@ -124,26 +145,37 @@ def run_on_driver(
     Args:
         options: limits, times, gains.
         processor: calibration of the pads; standard pads if left out.
-        from_pregrasp: the open hand stands at the object already; the approach is left out.
+        from_pregrasp: the hand stands where the approach ends already; it is left out.
         patience: how long the first joint reading may take [s].
         linger: how long to go on commanding after the end [s].
         judge: decides what became of the object; the pads if left out.
         raises: pass on what a driver raises, after it was stopped: for a driver of our own, the lab.
+        torques: grip by torques; by positions if left out.
     """
     start = RunPhase.CLOSE if from_pregrasp else RunPhase.APPROACH
-    controller = GraspController(grasp, assembly, processor=processor, options=options, start=start)
+    phases: Callable[[RunContext], dict[RunPhase, PhaseStrategy]] = operation_phases
+    if torques is not None:
+        phases = torque_phases(torque_drive(driver, assembly), grasp.reserve, torques)
+    controller = GraspController(grasp, assembly, processor=processor, options=options, start=start, phases=phases)
     judge = judge or PadJudge()
     failure = drive(driver, controller, patience=patience, linger=linger, observe=judge.observe, raises=raises)
     outcome, reason = judge.verdict(controller, failure)
     log = controller.log
     forces = log["force_measured"]
     finite = forces[np.isfinite(forces)]
+    carried = forces[log.during(RunPhase.LIFT) | log.during(RunPhase.MOVE) | log.during(RunPhase.HOLD)]
+    mode = ControlMode.PADS if controller.run.tracker.sensed.any() else ControlMode.COMMANDS
+    if not controller.options.force_loop:
+        mode = ControlMode.COMMANDS
     return RunResult(
         outcome,
         reason,
         grasp.states[-1].largest_force,
         _largest_mean(forces[log.during(RunPhase.HOLD)]),
         float(finite.max(initial=0.0)),
+        ControlMode.TORQUES if torques is not None else mode,
+        float(np.nanmax(carried)) if np.isfinite(carried).any() else float("nan"),
+        max(state.largest_force for state in grasp.states),
         _point_error(log),
         float(log["time"][-1] - log["time"][0]) if len(log) else 0.0,
         log,
@@ -210,7 +242,7 @@ def execute(
             command = controller.step(sample)
             if observe is not None:
                 observe(sample, command)
-            driver.command_positions(command.positions)
+            _send(driver, command)
             if command.finished:
                 if more <= 0:
                     break
@@ -222,6 +254,15 @@ def execute(
         driver.emergency_stop(f"{type(bad).__name__}: {bad}")
         raise
     return controller.log
+
+
+def _send(driver: Driver, command: Command) -> None:
+    if command.torques is None:
+        driver.command_positions(command.positions)
+    elif command.torque_joints.all():
+        driver.command_torques(command.torques)
+    else:
+        driver.command_torques(command.torques, joints=command.torque_joints, positions=command.positions)
 
 
 def _stop(driver: Driver, why: str) -> str:

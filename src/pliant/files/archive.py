@@ -12,7 +12,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,11 @@ class Archive:
         if repeated := len(self._zip.infolist()) - len(self._members):
             found.append(Problem("", f"{repeated} parts have a name that is there twice"))
         return found
+
+    @property
+    def files(self) -> Container[str]:
+        """The names of all members."""
+        return self._members.keys()
 
     def bytes(self, name: str) -> bytes:
         """One member, its checksum verified."""

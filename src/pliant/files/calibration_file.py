@@ -16,6 +16,7 @@ from pliant.files.task_schema import TaskFile
 
 if TYPE_CHECKING:
     from pliant.calibration import Calibration
+    from pliant.control import CalibrationFactors
 
 Positive = Annotated[float, Field(gt=0)]
 SENTENCES = {"do not trust": NoteKind.AT_BOUNDS, "Young's modulus may be": NoteKind.VAGUE_YOUNG}
@@ -27,6 +28,13 @@ class NoteEntry(Document):
 
     kind: NoteKind
     text: str
+
+
+class StartValues(Document):
+    """Young's modulus [Pa] and friction that a calibration began with."""
+
+    young: Positive
+    friction: Annotated[float, Field(ge=0)]
 
 
 class CalibrationFile(Document):
@@ -47,8 +55,18 @@ class CalibrationFile(Document):
     stiffness: Positive
     stiffness_factor: Positive
     misfit: Annotated[float, Field(ge=0)]
-    started_from: dict[str, float]
+    started_from: StartValues
     notes: tuple[NoteEntry | str, ...] = ()
+
+    def factors(self, young: float) -> CalibrationFactors:
+        """What it says about a plan that was made with this Young's modulus [Pa].
+
+        Forces and stiffness of a plan go with its modulus; those of the calibration are over the ones it started from.
+        """
+        from pliant.control import CalibrationFactors  # not for those who only open a plan
+
+        share = self.started_from.young / young
+        return CalibrationFactors(self.k * share, self.stiffness_factor * share)
 
     def note_texts(self, kind: NoteKind) -> list[str]:
         """Texts of the notes of a kind."""

@@ -153,7 +153,7 @@ class _PlanReader:
         return task
 
     def mesh(self, entry: Any) -> Mesh:
-        return Mesh(**read_arrays(Mesh, entry.array, self.array), name=entry.name)
+        return Mesh(**read_arrays(Mesh, entry.array, self.array, self.archive.files), name=entry.name)
 
     def grasp(self, i: int, entry: Any, task: Task) -> PlannedGrasp:
         self.check_joints(entry, f"grasps[{i}]", task.assembly.robot.dof)
@@ -163,7 +163,7 @@ class _PlanReader:
         return grasp
 
     def trajectory(self, i: int, entry: Any, dof: int) -> Trajectory:
-        arrays = read_arrays(Trajectory, f"grasp_{i}", self.array, points=entry.points, joints=dof)
+        arrays = read_arrays(Trajectory, f"grasp_{i}", self.array, self.archive.files, points=entry.points, joints=dof)
         times, where = arrays["times"], f"arrays/grasp_{i}_times.npy"
         if times[0] != 0.0 or not np.all(np.diff(times) > 0.0):
             raise self.archive.refusal(where, "does not increase from 0", "times in seconds, in order")
@@ -192,7 +192,7 @@ class _PlanReader:
             places, pressures = np.ascontiguousarray(cells[a:b, :3]), np.ascontiguousarray(cells[a:b, 3])
             contacts.append(from_entry(contact, p_object_cells=places, pressures=pressures))
         vertices = len(task.body.mesh.vertices)
-        arrays = read_arrays(HeldState, f"grasp_{i}_state_{k}", self.array, vertices=vertices)
+        arrays = read_arrays(HeldState, f"grasp_{i}_state_{k}", self.array, self.archive.files, vertices=vertices)
         state: HeldState = from_entry(entry, **arrays, contacts=tuple(contacts))
         return state
 

@@ -17,6 +17,7 @@ from pliant.documents import Document
 from pliant.files.records import Bounded, Count, Kept, PoseRows, Real, StoredArray, record, several
 from pliant.objects import Body, Mesh
 from pliant.planner import (
+    Choice,
     HeldState,
     Hypothesis,
     Phase,
@@ -25,6 +26,7 @@ from pliant.planner import (
     PlannedGrasp,
     Reason,
     Rejection,
+    Reserve,
     StableGrasp,
     Task,
     Trajectory,
@@ -32,7 +34,7 @@ from pliant.planner import (
 from pliant.robot import Assembly, Inertial, Joint, Link, LinkShape, Mimic
 
 FORMAT: Final = "pliant plan"
-VERSION: Final = 1
+VERSION: Final = 2
 MESHES: Final = "meshes"
 """The archive's folder of the robot's mesh files."""
 UNITS = {
@@ -110,6 +112,7 @@ record(
     effort=Limit,
     damping=float,
     friction=float,
+    later=("compound",),
 )
 record(
     Assembly,
@@ -169,6 +172,7 @@ record(
         write=lambda scene: [MeshEntry(name=mesh.name, array=f"scene_{i}") for i, mesh in enumerate(scene)],
     ),
     goal=Kept("wish"),
+    later=("uncertainty",),
     notes=tuple[Text, ...],
     source=None,
 )
@@ -205,8 +209,11 @@ record(
 )
 record(Rejection, reason=Kept(kind=Text, write=str, read=Reason.from_words), detail=Text)
 record(StableGrasp)
+record(Choice)
 record(
     PlannedContact,
+    later=("pad_depth",),
+    pad_depth=NotNegative,
     T_object_contact=Kept("pose"),
     p_link=Vector,
     force=Reals3,
@@ -241,9 +248,21 @@ record(
     q=StoredArray("joints", "<f8", ("points", "joints")),
     phases=None,
     object_poses=StoredArray("object_poses", "<f8", ("points", 7)),
+    commands=StoredArray("commands", "<f8", ("points", "joints"), later=True),
 )
+record(Reserve, friction=Positive, load=Positive)
 record(
     PlannedGrasp,
+    later=(
+        "reserve",
+        "nominal_force",
+        "grasp_singular_value",
+        "hand_singular_value",
+        "approach_s",
+        "sequential_s",
+        "approach_way",
+    ),
+    approach_way=Text,
     states=several(HeldState, least=1, most=10_000),
     q_pregrasp=Joints,
     q_touch=Joints,
@@ -254,11 +273,12 @@ PLAN = record(
     first=("format", "version", "units", "status", "advice", "counts", "seed", "wall_s", "cpu_s", "versions"),
     repeated={
         "format": (Literal["pliant plan"], lambda plan: FORMAT),
-        "version": (Literal[1], lambda plan: VERSION),
+        "version": (Literal[1, 2], lambda plan: VERSION),
         "units": (dict[str, str], lambda plan: UNITS),
         # How many were rejected and why, for readers that want no more.
         "counts": (dict[str, Count], lambda plan: plan.counts),
     },
+    later=("choice",),
     grasps=several(PlannedGrasp, most=1000),
     advice=Text,
     seed=int,

@@ -13,8 +13,8 @@ follows from its type:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from types import UnionType
@@ -98,11 +98,13 @@ class StoredArray:
         name: its file is ``arrays/PLACE_NAME.npy``; PLACE tells whose it is.
         dtype: kind of its numbers.
         shape: lengths, by number, by name (given on reading) or None (any).
+        later: whether older files do not have it; then it is left to the dataclass.
     """
 
     name: str
     dtype: str
     shape: tuple[int | str | None, ...]
+    later: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ def record(
     repeated: Mapping[str, tuple[Any, Callable[[Any], Any]]] | None = None,
     first: Iterable[str] = (),
     check: Callable[[Any], Any] | None = None,
+    later: Iterable[str] = (),
     **exceptions: Any,
 ) -> Any:
     """Declare how a dataclass is kept; the schema of its group of fields.
@@ -147,6 +150,7 @@ def record(
         repeated: words beside those of fields, for readers who want no more: annotation, and how it is made.
         first: words that come first in the document; then those of ``repeated``, then the fields in their order.
         check: refuses (ValueError) fields that do not fit each other.
+        later: fields that older files do not have; they are read as the dataclass's default.
         exceptions: by field: an annotation, a `Kept`, a `StoredArray`, or None if it is not in the document.
     """
     repeated, hints = repeated or {}, get_type_hints(of)
@@ -165,11 +169,18 @@ def record(
         raise TypeError(f"{of.__name__} has no field {', '.join(exceptions)}")
     kinds = {word: kind for word, (kind, _) in repeated.items()} | {how.word: how.kind for how in kept.values()}
     order = tuple(dict.fromkeys((*first, *kinds)))
-    entry_fields: Any = {word: (kinds[word], ...) for word in order}
+    missing = {kept[field.name].word: _default(field) for field in fields(of) if field.name in set(later)}
+    entry_fields: Any = {word: (kinds[word], missing.get(word, ...)) for word in order}
     entry = create_model(of.__name__, __base__=Document, **entry_fields)
     checked = entry if check is None else Annotated[entry, AfterValidator(check)]
     _RECORDS[of] = _BY_ENTRY[entry] = Record(of, entry, checked, kept, repeated, arrays, order)
     return entry
+
+
+def _default(field: Any) -> Any:
+    """What a document without this field means."""
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return Field(default=to_fields(default), validate_default=True)
 
 
 def several(of: type, *, most: int, least: int = 0) -> Any:
@@ -241,12 +252,23 @@ def stored_arrays(value: Any, place: str) -> dict[str, NDArray[Any]]:
 
 
 def read_arrays(
-    of: type, place: str, read: Callable[[str, str, tuple[int | None, ...]], NDArray[Any]], **lengths: int
+    of: type,
+    place: str,
+    read: Callable[[str, str, tuple[int | None, ...]], NDArray[Any]],
+    files: Container[str],
+    **lengths: int,
 ) -> dict[str, NDArray[Any]]:
-    """The array fields of an object; ``read`` takes file name, kind and shape, ``lengths`` are the named ones."""
+    """The array fields of an object.
+
+    Args:
+        read: takes file name, kind and shape.
+        files: the names of all files there are.
+        lengths: the named ones.
+    """
     return {
         name: read(_file(place, a), a.dtype, tuple(lengths[n] if isinstance(n, str) else n for n in a.shape))
         for name, a in _RECORDS[of].arrays.items()
+        if not a.later or _file(place, a) in files
     }
 
 

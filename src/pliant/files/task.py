@@ -18,7 +18,7 @@ from pliant.errors import DocumentError, InputError, LiquidError, MaterialError,
 from pliant.files.calibration_file import with_calibration
 from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
-from pliant.planner import Carrier, Goal, MoveFrame, PlannerOptions, Task
+from pliant.planner import Carrier, Goal, MoveFrame, PlannerOptions, Push, Task, Uncertainty
 from pliant.robot import Assembly, Pose, load_assembly, shipped_names
 
 T = TypeVar("T")
@@ -73,10 +73,18 @@ def task_from_fields(
         MoveFrame(move.frame),
         fields.task.steps,
         Carrier(fields.task.by),
+        tuple(Push(push.force, push.torque, push.any_force) for push in fields.task.disturbances),
+        fields.task.gravity,
+    )
+    unsure = fields.uncertainty
+    uncertainty = Uncertainty(
+        unsure.position, float(np.radians(unsure.turn_deg)), unsure.friction, unsure.mass, unsure.young
     )
     chosen = fields.planner.model_dump(exclude={"turn_tolerance_deg"})
     options = PlannerOptions(**chosen, turn_tolerance=float(np.radians(fields.planner.turn_tolerance_deg)))
-    return Task(assembly, q_start, body, fields.object.pose.se3, scene, goal, options, path.stem, notes, source)
+    return Task(
+        assembly, q_start, body, fields.object.pose.se3, scene, goal, options, uncertainty, path.stem, notes, source
+    )
 
 
 class _TaskLoader:

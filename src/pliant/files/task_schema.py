@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from pliant.constants import GRAVITY
 from pliant.documents import Document
 from pliant.robot import Pose, Vector3
 
@@ -138,6 +139,30 @@ class MoveFields(Document):
     frame: Literal["world", "object", "palm"] = "palm"
 
 
+class PushFields(Document):
+    """A push on the held object: force [N] and torque [N m] in the world, or any force up to a size [N]."""
+
+    force: Vector3 = (0.0, 0.0, 0.0)
+    torque: Vector3 = (0.0, 0.0, 0.0)
+    any_force: NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PushFields:
+        if bool(self.any_force) == bool(any(self.force) or any(self.torque)):
+            raise ValueError("a disturbance is a force and/or a torque, or any_force alone")
+        return self
+
+
+class UncertaintyFields(Document):
+    """By how much the world may differ from the task: half widths [m, degrees]; relative for friction, mass, young."""
+
+    position: Annotated[float, Field(ge=0, le=0.1)] = 0.003
+    turn_deg: Annotated[float, Field(ge=0, le=180)] = 3.0
+    friction: Annotated[float, Field(ge=0, lt=1)] = 0.15
+    mass: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    young: Annotated[float, Field(ge=0, lt=1)] = 0.2
+
+
 class GoalFields(Document):
     """What must happen to the object."""
 
@@ -145,6 +170,8 @@ class GoalFields(Document):
     move: MoveFields = MoveFields()
     steps: Annotated[int, Field(ge=1, le=10_000)] = 20
     by: Literal["fingers", "arm", "both"] = "fingers"
+    disturbances: Annotated[tuple[PushFields, ...], Field(max_length=100)] = ()
+    gravity: Vector3 = (0.0, 0.0, -GRAVITY)
 
 
 class PlannerFields(Document):
@@ -160,6 +187,11 @@ class PlannerFields(Document):
     move_tolerance: Annotated[float, Field(gt=0, le=0.1)] = 2e-3
     turn_tolerance_deg: Annotated[float, Field(gt=0, le=90)] = 3.0
     weights: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.0, 0.0)
+    shortlist: Annotated[int, Field(ge=1, le=1000)] = 5
+    force_tolerance: Annotated[float, Field(ge=0, le=10)] = 0.05
+    cost: Literal["largest", "loading"] = "largest"
+    standoff: Annotated[float, Field(gt=0, le=0.2)] = 0.01
+    tip_targets: Literal["position", "pose"] = "position"
 
     @model_validator(mode="after")
     def _weighs_something(self) -> PlannerFields:
@@ -175,4 +207,13 @@ class TaskFile(Document):
     object: ObjectFields
     scene: Annotated[tuple[SceneItem, ...], Field(max_length=1000)] = ()
     task: GoalFields = GoalFields()
+    uncertainty: UncertaintyFields = UncertaintyFields()
     planner: PlannerFields = PlannerFields()
+
+    @model_validator(mode="after")
+    def _liquids_settle(self) -> TaskFile:
+        if self.object.liquid is not None and not any(self.task.gravity):
+            raise ValueError(
+                "task.gravity is zero, but a liquid needs a direction to settle in; leave object.liquid out"
+            )
+        return self

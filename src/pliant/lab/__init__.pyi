@@ -5,11 +5,11 @@ from pliant.lab.driver import LabDriver as LabDriver
 from pliant.lab.driver import SensorSettings as SensorSettings
 from pliant.lab.options import LabOptions as LabOptions
 from pliant.lab.pads import Pads as Pads
+from pliant.lab.pushes import PushOutcome as PushOutcome
 from pliant.lab.scene import Scene as Scene
 from pliant.lab.scene import build_scene as build_scene
 from pliant.lab.scene import compile_scene as compile_scene
 from pliant.lab.scene import scene_root as scene_root
-from pliant.lab.series import DisturbanceRange as DisturbanceRange
 from pliant.lab.series import SeriesEntry as SeriesEntry
 from pliant.lab.series import SeriesResult as SeriesResult
 from pliant.lab.series import draw_disturbance as draw_disturbance

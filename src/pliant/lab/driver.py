@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats
+from pliant.arrays import Bools, Floats
 from pliant.control import JointReading, Sample
 from pliant.errors import OptionError, Problem
 from pliant.lab.pads import Pads
@@ -61,9 +61,10 @@ class SensorSettings:
 class LabDriver:
     """The lab behind the driver interface.
 
-    Commands pass through the hand's own speed limits; position servos with torque limits follow them. Once torques are
-    commanded, the position servos are off until positions are commanded again. When the simulation breaks down, or
-    after an emergency stop, the joints hold where they are and later commands are ignored; ``read().stopped`` says why.
+    Commands pass through the hand's own speed limits; position servos with torque limits follow them. The servos of
+    joints that are given torques are off until they are given positions again; the links' weight is carried beside the
+    torques. When the simulation breaks down, or after an emergency stop, the joints hold where they are and later
+    commands are ignored; ``read().stopped`` says why.
 
     Args:
         scene: what is simulated.
@@ -72,6 +73,7 @@ class LabDriver:
     """
 
     takes_torques = True
+    carries_weight = True
 
     def __init__(self, scene: Scene, *, period: float = 0.01, sensors: SensorSettings | None = None) -> None:
         if scene.assembly is None:
@@ -84,7 +86,7 @@ class LabDriver:
         self.simulation = Simulation(scene)
         self.pads = Pads(self.simulation)
         self.sensors = sensors or SensorSettings()
-        self.joint_names = self.assembly.robot.joint_names
+        self.joint_names = self.torque_joints = self.assembly.robot.joint_names
         self.array_names = tuple(self.pads.arrays)
         self._period, self._steps = period, round(steps)
         self._rng = np.random.default_rng(self.sensors.seed)
@@ -98,7 +100,8 @@ class LabDriver:
         self._speeds = self.assembly.robot.velocity_limits
         self._target = scene.q_start.copy()
         self._setpoint = scene.q_start.copy()
-        self._torques: Floats | None = None
+        self._torques = np.zeros(len(self.joint_names))
+        self._by_torque = np.zeros(len(self.joint_names), dtype=bool)
         self._base_target, self._base_setpoint = np.zeros(6), np.zeros(6)
         self._stopped = ""
         self._frames: dict[str, TactileFrame] = {}
@@ -123,19 +126,19 @@ class LabDriver:
         wanted = self._checked(positions, "positions")
         if self._stopped:
             return
-        if self._torques is not None:
-            self._use_servos()
+        self._drive_by_torque(np.zeros(len(wanted), dtype=bool))
         self._target = np.clip(wanted, self.assembly.robot.lower, self.assembly.robot.upper)
 
-    def command_torques(self, torques: Floats) -> None:
+    def command_torques(self, torques: Floats, *, joints: Bools | None = None, positions: Floats | None = None) -> None:
         wanted = self._checked(torques, "torques")
+        targets = self._target if positions is None else self._checked(positions, "positions")
         if self._stopped:
             return
-        model = self.simulation.model
-        model.actuator_gainprm[self._actuators] = 0.0
-        model.actuator_biasprm[self._actuators] = 0.0
         limits = self.assembly.torque_limits
         self._torques = np.clip(wanted, -limits, limits)
+        self._drive_by_torque(np.ones(len(wanted), dtype=bool) if joints is None else np.asarray(joints, dtype=bool))
+        if positions is not None:
+            self._target = np.clip(targets, self.assembly.robot.lower, self.assembly.robot.upper)
 
     def step(self) -> None:
         """One control cycle of simulated time; tactile frames are taken on their own clock."""
@@ -158,8 +161,7 @@ class LabDriver:
         if self._stopped:
             return
         self._stopped = reason or "emergency stop"
-        if self._torques is not None:
-            self._use_servos()
+        self._drive_by_torque(np.zeros(len(self.joint_names), dtype=bool))
         self._target = self._setpoint = self.simulation.data.qpos[self._qpos].copy()
         self._base_target = self._base_setpoint.copy()
 
@@ -194,12 +196,10 @@ class LabDriver:
 
     def _drive(self, dt: float) -> None:
         data = self.simulation.data
-        if self._torques is not None:
-            data.qfrc_applied[self._dof] = self._torques
-        else:
-            reach = np.where(np.isfinite(self._speeds), self._speeds, 10.0) * dt
-            self._setpoint = self._setpoint + np.clip(self._target - self._setpoint, -reach, reach)
-            data.ctrl[self._actuators] = self._setpoint
+        data.qfrc_applied[self._dof] = np.where(self._by_torque, self._torques, 0.0)
+        reach = np.where(np.isfinite(self._speeds), self._speeds, 10.0) * dt
+        self._setpoint = self._setpoint + np.clip(self._target - self._setpoint, -reach, reach)
+        data.ctrl[self._actuators] = self._setpoint
         if self.scene.has_stand:
             reach_base = self._base_speed * dt
             self._base_setpoint = self._base_setpoint + np.clip(
@@ -207,23 +207,28 @@ class LabDriver:
             )
             data.ctrl[self._base_actuators] = self._base_setpoint
 
-    def _use_servos(self) -> None:
-        model, data = self.simulation.model, self.simulation.data
-        model.actuator_gainprm[self._actuators], model.actuator_biasprm[self._actuators] = self._gains
-        data.qfrc_applied[self._dof] = 0.0
-        self._torques = None
-        self._target = self._setpoint = data.qpos[self._qpos].copy()
+    def _drive_by_torque(self, joints: Bools) -> None:
+        """These joints apply torques, the servos of the others are on; one that comes back stands where it is."""
+        back = self._by_torque & ~joints
+        if (joints == self._by_torque).all():
+            return
+        model, (gains, biases) = self.simulation.model, self._gains
+        model.actuator_gainprm[self._actuators] = np.where(joints[:, None], 0.0, gains)
+        model.actuator_biasprm[self._actuators] = np.where(joints[:, None], 0.0, biases)
+        here = self.simulation.data.qpos[self._qpos]
+        self._target, self._setpoint = np.where(back, here, self._target), np.where(back, here, self._setpoint)
+        self._by_torque = joints.copy()
 
     def _measure_joints(self) -> JointReading:
         data = self.simulation.data
         positions = data.qpos[self._qpos].copy()
         if self.sensors.joint_noise > 0:
             positions += self._rng.normal(0.0, self.sensors.joint_noise, len(positions))
-        if self._torques is not None:
-            return JointReading(self.time, positions, np.array(self._torques))
         # The weight of the links is carried beside the servos; a drive that does both would show the sum.
-        torques = data.actuator_force[self._actuators] + self.assembly.robot.gravity_torques(positions)
-        return JointReading(self.time, positions, torques)
+        torques = data.actuator_force[self._actuators] + self.assembly.robot.gravity_torques(
+            positions, gravity=self.scene.options.gravity
+        )
+        return JointReading(self.time, positions, np.where(self._by_torque, self._torques, torques))
 
     def _take_frames(self) -> None:
         now = self.time

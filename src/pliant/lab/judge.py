@@ -10,6 +10,7 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.control import Command, GraspController, RunOutcome, RunPhase, Sample
 from pliant.lab.driver import LabDriver
+from pliant.lab.pushes import Pusher
 from pliant.planner import PlannedGrasp, Task
 from pliant.robot import PALM_FRAME
 
@@ -23,29 +24,38 @@ class LabJudge:
         lab: the driver, the object at rest.
         grasp: what is carried out.
         on_phase: called at the beginning of every phase.
+        pusher: pushes the object while it is carried.
 
     Attributes:
         max_force: largest true normal force of a link on the object so far [N].
+        peak_force: the same in lift, move and hold alone [N]; NaN before the first of them.
         max_pressure: largest true pressure on a cell so far [Pa].
         overload: longest time for which a true force was over its limit without a break [s].
     """
 
     def __init__(
-        self, lab: LabDriver, grasp: PlannedGrasp, on_phase: Callable[[LabDriver, RunPhase], None] | None = None
+        self,
+        lab: LabDriver,
+        grasp: PlannedGrasp,
+        on_phase: Callable[[LabDriver, RunPhase], None] | None = None,
+        pusher: Pusher | None = None,
     ) -> None:
         self.lab, self.grasp = lab, grasp
         self.max_force = self.max_pressure = self.overload = 0.0
+        self.peak_force = float("nan")
         self._limit = min(contact.max_force for contact in grasp.grasp.contacts)
         self._height = float(lab.simulation.object_state().centre[2])
-        self._on_phase = on_phase
+        self._on_phase, self._pusher = on_phase, pusher
         self._over = 0.0
         self._phase: RunPhase | None = None
         self._at_phase: dict[RunPhase, tuple[pin.SE3, pin.SE3]] = {}
         self._cells = np.array([layout.area for layout in lab.pads.layouts.values()])
 
     def observe(self, sample: Sample, command: Command) -> None:
-        """True forces and pressures now; poses at the beginning of every phase."""
+        """True forces and pressures now; poses at the beginning of every phase; pushes, where there are any."""
         lab = self.lab
+        if self._pusher is not None:
+            self._pusher.observe(sample.time, command.phase)
         totals: dict[str, Floats] = {}
         for contact in lab.pads.contacts():
             totals[contact.link] = totals.get(contact.link, np.zeros(3)) + contact.force
@@ -57,6 +67,8 @@ class LabJudge:
             peaks = [pad.cells.max(initial=0.0) for pad in pads]
             self.max_pressure = max(self.max_pressure, float((np.array(peaks) / self._cells).max(initial=0.0)))
         self.max_force = max(self.max_force, largest)
+        if command.phase.carries:
+            self.peak_force = float(np.fmax(self.peak_force, largest))
         self._over = self._over + lab.period if largest > self._limit else 0.0
         self.overload = max(self.overload, self._over)
         if command.phase is not self._phase:
@@ -95,7 +107,7 @@ class LabJudge:
             robot.pose(PALM_FRAME, last.q).actInv(last.T_world_object)
             * (robot.pose(PALM_FRAME, first.q).actInv(first.T_world_object)).inverse()
         )
-        centre = task.body.centre_of_mass(task.T_world_object.rotation.T @ np.array([0.0, 0.0, 1.0]))
+        centre = task.body.centre_of_mass(task.T_world_object.rotation.T @ task.goal.up)
         T_world_palm, T_world_object = self._poses()
         before = start[0].actInv(start[1]).act(centre)
         now = T_world_palm.actInv(T_world_object).act(centre)

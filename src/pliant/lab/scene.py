@@ -91,7 +91,7 @@ def build_scene(
         obstacles: closed meshes in world coordinates.
         q_start: joints at the beginning; the assembly's home if left out.
         floor: height of an endless floor [m]; none if left out.
-        pressed: k x 3 places in the object's frame where a solid gets finer nodes [m]; even ones if left out.
+        pressed: k x 3 places in the object's frame where it gets finer nodes [m]; even ones if left out.
         stands: the object stands on something, where it is: a round solid gets feet, so that it does not roll.
     """
     options = options or LabOptions()
@@ -112,8 +112,10 @@ def build_scene(
     held: ObjectPart | None = None
     if body is not None:
         T = T_world_object or pin.SE3.Identity()
-        solid = body.kind == "solid"
-        held = solid_part(body, T, options, pressed, stands=stands) if solid else vessel_part(body, T, options)
+        if body.kind == "vessel":
+            held = vessel_part(body, T, options, pressed)
+        else:
+            held = solid_part(body, T, options, pressed, stands=stands)
         asset.extend(held.assets)
         world.append(held.body)
     notes = (held.notes if held is not None else ()) + _add_surroundings(world, asset, obstacles, floor)

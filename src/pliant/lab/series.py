@@ -12,42 +12,17 @@ import numpy as np
 
 from pliant.control import RunOutcome
 from pliant.errors import OptionError, Problem
+from pliant.lab.pushes import PushOutcome
 from pliant.lab.trial import Disturbance, TrialSettings, run_trial
-from pliant.planner import PlannedGrasp, Task
+from pliant.planner import PlannedGrasp, Task, Uncertainty
 from pliant.workers import end_with_parent
 
 
-@dataclass(frozen=True)
-class DisturbanceRange:
-    """Half widths of the uniform ranges from which disturbances are drawn.
-
-    Args:
-        shift: of the object along x and y, each [m].
-        turn: about the vertical [rad].
-        young, friction, mass: relative.
-    """
-
-    shift: float = 0.005
-    turn: float = float(np.radians(5.0))
-    young: float = 0.3
-    friction: float = 0.2
-    mass: float = 0.1
-
-    def __post_init__(self) -> None:
-        wrong = [
-            Problem(name, f"{value!r}", "0 or more" + (", below 1" if name in ("young", "friction", "mass") else ""))
-            for name, value in vars(self).items()
-            if not (0 <= value < (1 if name in ("young", "friction", "mass") else np.inf))
-        ]
-        if wrong:
-            raise OptionError("disturbance", wrong)
-
-
-def draw_disturbance(ranges: DisturbanceRange, number: int, seed: int = 0) -> Disturbance:
+def draw_disturbance(ranges: Uncertainty, number: int, seed: int = 0) -> Disturbance:
     """Disturbance number 0, 1, ... of a seed."""
     u = np.random.default_rng([seed, number]).uniform(-1.0, 1.0, 6)
     return Disturbance(
-        (float(ranges.shift * u[0]), float(ranges.shift * u[1])),
+        (float(ranges.position * u[0]), float(ranges.position * u[1])),
         float(ranges.turn * u[2]),
         float(1.0 + ranges.young * u[3]),
         float(1.0 + ranges.friction * u[4]),
@@ -56,7 +31,7 @@ def draw_disturbance(ranges: DisturbanceRange, number: int, seed: int = 0) -> Di
 
 
 def number_in_series(
-    number: int, ranges: DisturbanceRange, settings: TrialSettings, seed: int
+    number: int, ranges: Uncertainty, settings: TrialSettings, seed: int
 ) -> tuple[Disturbance, TrialSettings]:
     """World and noise of one run of a series: they depend on its number and the seed, not on how many there are."""
     noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
@@ -84,9 +59,11 @@ class SeriesEntry:
     object_error: tuple[float, float]
     measured_force: float
     max_force: float
+    peak_force: float
     max_pressure: float
     overload_s: float
     cpu_s: float
+    pushes: tuple[PushOutcome, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +106,7 @@ def run_series(
     *,
     count: int = 20,
     seed: int = 0,
-    ranges: DisturbanceRange | None = None,
+    ranges: Uncertainty | None = None,
     settings: TrialSettings | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -144,7 +121,7 @@ def run_series(
     """
     if count < 1 or workers < 1:
         raise OptionError("series", Problem("", f"{count} trials, {workers} workers", "one or more of each"))
-    settings, ranges = settings or TrialSettings(), ranges or DisturbanceRange()
+    settings, ranges = settings or TrialSettings(), ranges or task.uncertainty
     jobs = [_Job(task, grasp, i, *number_in_series(i, ranges, settings, seed)) for i in range(count)]
     entries: list[SeriesEntry] = []
 

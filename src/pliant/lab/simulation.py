@@ -49,6 +49,7 @@ class Simulation:
         self.data = scene.start()
         self.fault = ""
         self.rough_steps = 0
+        self._push: Floats | None = None
         self._counts = self._warning_counts()
 
     @property
@@ -62,8 +63,53 @@ class Simulation:
             if self.fault:
                 return
             before = self.data.time
+            self._apply_push()
             mujoco.mj_step(self.model, self.data)
             self._check(before)
+
+    def push(self, force: ArrayLike, torque: ArrayLike) -> None:
+        """Push the object at its centre of mass from now on, until another push or none: [N], [N m], world.
+
+        On a solid every node takes its part, as in a rigid body: m_i (F / m + (I^-1 tau) x r_i). On a vessel the core
+        takes all of it.
+        """
+        push = np.concatenate([np.asarray(force, dtype=np.float64), np.asarray(torque, dtype=np.float64)])
+        ends = self._push is not None and not push.any()
+        self._push = push if push.any() else None
+        if ends:
+            self.data.xfrc_applied[:] = 0.0
+
+    def still_object(self) -> None:
+        """Take all speed from the object."""
+        held = self.scene.object
+        if held is None:
+            raise ValueError("this scene holds no object")
+        if held.core:
+            root = self.model.body_rootid[self.model.body(held.core).id]
+            bodies = np.flatnonzero(np.asarray(self.model.body_rootid) == root)
+        else:
+            bodies = np.asarray(self.model.flex_vertbodyid)
+        for body in bodies:
+            first = int(self.model.body_dofadr[body])
+            self.data.qvel[first : first + int(self.model.body_dofnum[body])] = 0.0
+
+    def _apply_push(self) -> None:
+        if self._push is None:
+            return
+        held, data = self.scene.object, self.data
+        if held is None:
+            raise ValueError("this scene holds no object")
+        force, torque = self._push[:3], self._push[3:]
+        if held.core:
+            core = self.model.body(held.core).id
+            arm = data.subtree_com[int(self.model.body_rootid[core])] - data.xipos[core]
+            data.xfrc_applied[core] = np.concatenate([force, torque + np.cross(arm, force)])
+            return
+        bodies, masses = np.asarray(self.model.flex_vertbodyid), held.node_masses
+        r = data.xpos[bodies] - masses @ data.xpos[bodies] / masses.sum()
+        inertia = (masses * (r**2).sum(axis=1)).sum() * np.eye(3) - r.T @ (masses[:, None] * r)
+        spin = np.linalg.solve(inertia, torque)
+        data.xfrc_applied[bodies, :3] = masses[:, None] * (force / masses.sum() + np.cross(spin, r))
 
     def _check(self, before: float) -> None:
         data = self.data
@@ -105,6 +151,7 @@ class Simulation:
             core = self.model.body(held.core).id
             T = pin.SE3(self.data.xmat[core].reshape(3, 3).copy(), self.data.xpos[core].copy())
             bodies = [b for b in range(self.model.nbody) if self.model.body_rootid[b] == self.model.body_rootid[core]]
+            mujoco.mj_comVel(self.model, self.data)  # or the velocities are those of the step before
             mujoco.mj_subtreeVel(self.model, self.data)
             root = int(self.model.body_rootid[bodies[0]])
             return ObjectState(T, self.data.subtree_com[root].copy(), self.data.subtree_linvel[root].copy(), nodes)

@@ -10,12 +10,13 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats, Ints
+from pliant.errors import MeshError
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import numbers, pose
-from pliant.lab.tet_mesh import graded_tetrahedra, tetrahedra, with_feet
-from pliant.objects import Body
+from pliant.lab.tet_mesh import TetMesh, graded_tetrahedra, tetrahedra, with_feet
+from pliant.objects import Body, Mesh
 
-LEAST_VOLUME = 0.92
+LEAST_VOLUME, LEAST_GRADED = 0.92, 0.85  # of the body's volume; a graded filling is coarse where nothing presses
 OBJECT_BITS = {"contype": "1", "conaffinity": "6"}
 
 
@@ -76,6 +77,17 @@ def add_flex(
     return flex
 
 
+def filling(mesh: Mesh, pressed: Floats | None, *, nodes: int, graded_nodes: int) -> tuple[TetMesh, tuple[str, ...]]:
+    """Tetrahedra, fine where the body will be ``pressed`` as far as that can be done, and a note where it cannot."""
+    if pressed is not None:
+        try:
+            return graded_tetrahedra(mesh, pressed, nodes=graded_nodes), ()
+        except MeshError:
+            note = f"{mesh.name or 'object'}: its nodes are no finer where it is pressed; forces are rough"
+            return tetrahedra(mesh, nodes=nodes), (note,)
+    return tetrahedra(mesh, nodes=nodes), ()
+
+
 def solid_part(
     body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None, *, stands: bool = False
 ) -> ObjectPart:
@@ -83,10 +95,7 @@ def solid_part(
 
     One that ``stands`` has feet: its lowest nodes lie at the height of its lowest point.
     """
-    if pressed is None:
-        tets = tetrahedra(body.mesh, nodes=options.nodes)
-    else:
-        tets = graded_tetrahedra(body.mesh, pressed, nodes=options.nodes)
+    tets, notes = filling(body.mesh, pressed, nodes=options.nodes, graded_nodes=options.nodes)
     if stands:
         up = T_world_object.rotation[2]
         tets = with_feet(tets, up, float((body.mesh.vertices @ up).min()))
@@ -95,17 +104,16 @@ def solid_part(
     add_flex(frame, body, options, body.mass, tets.nodes, tets.elements, attributes=solid)
     masses = body.mass * tets.node_shares
     share = float(tets.volumes.sum()) / body.rest_volume
-    notes: tuple[str, ...] = ()
-    if share < LEAST_VOLUME:
+    if share < (LEAST_VOLUME if pressed is None else LEAST_GRADED):
         name = body.mesh.name or "object"
-        notes = (f"{name}: {len(tets.nodes)} nodes fill only {share:.0%} of its volume; thin parts are lost",)
+        notes += (f"{name}: {len(tets.nodes)} nodes fill only {share:.0%} of its volume; thin parts are lost",)
     return ObjectPart(frame, tets.nodes, masses, tets.spacing, T_world_object, notes=notes)
 
 
 def set_node_masses(model: mujoco.MjModel, held: ObjectPart) -> None:
     """Give every node its share of the volume: evenly spread mass would put the centre where nodes are dense."""
     bodies = np.asarray(model.flex_vertbodyid)
-    if model.nflex == 0 or len(bodies) != len(held.node_masses):
-        return
+    if held.core:  # the nodes of its ends are the core's
+        bodies = bodies[bodies != model.body(held.core).id]
     model.body_mass[bodies] = np.maximum(held.node_masses, 1e-9)
     mujoco.mj_setConst(model, mujoco.MjData(model))

@@ -9,7 +9,7 @@ lies flat, and sinks by as much as a face lies below the ball.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -174,7 +174,7 @@ def _graded(key: _SameContent, places: bytes, limit: int) -> TetMesh:
     middle = at.mean(axis=0)
     width = 2.0 * float(np.linalg.norm(at - middle, axis=1).mean()) if len(at) > 1 else float(mesh.extents.min())
     fine, reach, coarse = FINE * width, REACH * width, COARSE * width
-    layers: dict[float, _Layer] = {}  # spreading is the work; tries share most of it
+    layers: dict[tuple[float, float], _Layer] = {}  # spreading is the work; tries share most of it
     for _ in range(GRADED_TRIES):
         found = _fill_shells(mesh, smooth, at, fine, reach, coarse, layers)
         if found is not None and len(found.nodes) <= limit:
@@ -192,7 +192,7 @@ def _fill_shells(
     fine: float,
     reach: float,
     coarse: float,
-    layers: dict[float, _Layer],
+    layers: dict[tuple[float, float], _Layer],
 ) -> TetMesh | None:
     """Nodes ``fine`` apart within ``reach`` of the places, then shell by shell farther apart, at most ``coarse``."""
     edges, skins, normals, inner = (np.zeros((0, 3)) for _ in range(4))
@@ -201,10 +201,11 @@ def _fill_shells(
         last = spacing >= coarse
         if last:
             spacing, end = coarse, np.inf
-        if spacing not in layers:
-            on_surface = spread(smooth, sharp_edges(smooth, spacing), spacing)
-            layers[spacing] = _Layer(*on_surface, lattice(mesh, spacing, INNER))
-        points, outward, edged, lat = layers[spacing]
+        if (spacing, start) not in layers:
+            shell = partial(_between, at=at, start=start - 2.0 * spacing, end=end + 2.0 * spacing)
+            on_surface = spread(smooth, sharp_edges(smooth, spacing), spacing, shell)
+            layers[spacing, start] = _Layer(*on_surface, lattice(mesh, spacing, INNER))
+        points, outward, edged, lat = layers[spacing, start]
         kept = _between(points, at, start, end) & _clear(points, np.vstack([edges, skins]), APART * spacing)
         on_edge = np.arange(len(points)) < edged
         edges = np.vstack([edges, points[kept & on_edge]])

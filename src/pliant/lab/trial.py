@@ -10,17 +10,19 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.control import ControlOptions, Driver, RunPhase, RunResult, run_on_driver
+from pliant.control import ControlOptions, Driver, RunPhase, RunResult, TorqueOptions, run_on_driver
 from pliant.lab.driver import LabDriver, SensorSettings
 from pliant.lab.judge import LabJudge
 from pliant.lab.options import LabOptions
+from pliant.lab.pushes import Pusher, PushOutcome, pushing_time, wrenches
 from pliant.lab.scene import Scene, build_scene
 from pliant.objects import Body, Liquid
-from pliant.planner import PlannedGrasp, Task
+from pliant.planner import Phase, PlannedGrasp, Task
 from pliant.tactile import TactileProcessor
 
 SETTLING = 0.25  # the object comes to rest on its support before the run [s]
 SUPPORT = 0.006  # something that close below the object holds it up [m]
+SLID = 0.001  # an object that goes so far while it shall come to rest does not rest [m]
 
 
 @dataclass(frozen=True)
@@ -49,18 +51,26 @@ class TrialSettings:
         sensors: how well the hand can be measured.
         lab: how the simulator computes.
         period: of control [s].
-        from_pregrasp: start with the open hand at the object, the approach left out.
+        from_pregrasp: start where the approach ends, which is left out.
         linger: how long the object is watched after the end [s].
-        fine: a solid gets finer nodes where the plan presses: centres of pressure are known to their distance.
+        fine: the object gets finer nodes where the plan presses: its surface is where the real one is, and centres of
+            pressure are known to the nodes' distance.
+        torques: grip by torques, in every simulation step; by positions if left out.
     """
 
     control: ControlOptions = field(default_factory=ControlOptions)
     sensors: SensorSettings = field(default_factory=SensorSettings)
-    lab: LabOptions = field(default_factory=lambda: LabOptions(friction_stiffness=100.0, nodes=180))
-    period: float = 0.01
+    lab: LabOptions = field(default_factory=lambda: LabOptions(step=0.004, friction_stiffness=100.0))
+    period: float = 0.012
     from_pregrasp: bool = False
     linger: float = 0.2
-    fine: bool = False
+    fine: bool = True
+    torques: TorqueOptions | None = None
+
+    @property
+    def cycle(self) -> float:
+        """Of control [s]; torques are controlled as often as the lab can."""
+        return self.period if self.torques is None else self.lab.step
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +84,8 @@ class TrialResult(RunResult):
         max_pressure: largest true pressure on a cell at any time [Pa].
         overload_s: longest time for which a true force was over its limit without a break [s].
         sim_s, wall_s, cpu_s: simulated, real and CPU time [s].
-        notes: of the scene.
+        notes: of the scene, and what was done for the pushes.
+        pushes: what each push of the task's disturbances did.
     """
 
     slip: float
@@ -86,6 +97,7 @@ class TrialResult(RunResult):
     wall_s: float
     cpu_s: float
     notes: tuple[str, ...] = ()
+    pushes: tuple[PushOutcome, ...] = ()
 
 
 def pressed_places(grasp: PlannedGrasp) -> Floats:
@@ -109,27 +121,48 @@ def disturbed_body(body: Body, disturbance: Disturbance) -> Body:
 def trial_scene(
     task: Task, q_start: Floats, disturbance: Disturbance, options: LabOptions, pressed: Floats | None = None
 ) -> Scene:
-    """The task's world, disturbed. An object with nothing below it gets a floor to lie on.
+    """The task's world with the task's gravity, disturbed. An object with nothing below it gets a floor to lie on.
 
+    Without gravity there is no floor: the object floats. Tilted gravity makes a slope of whatever it lies on.
     ``pressed``: k x 3 places in the object's frame where its nodes shall be finer [m].
     """
     T = task.T_world_object
-    centre = T.act(task.body.centre_of_mass(T.rotation.T @ np.array([0.0, 0.0, 1.0])))
+    centre = T.act(task.body.centre_of_mass(T.rotation.T @ task.goal.up))
     turn = pin.utils.rotate("z", disturbance.turn)
     shift = np.array([*disturbance.shift, 0.0])
     moved = pin.SE3(turn, centre - turn @ centre + shift) * T
     lowest = float((task.body.mesh.vertices @ T.rotation.T + T.translation)[:, 2].min())
-    floor = None if _supported(task) else lowest
-    return build_scene(
+    floor = lowest if task.goal.gravity[2] < 0.0 and not _supported(task) else None
+    scene = build_scene(
         task.assembly,
         _without_skin(disturbed_body(task.body, disturbance), options.skin),
         T_world_object=moved,
         obstacles=task.scene,
         q_start=q_start,
         floor=floor,
-        options=options,
+        options=replace(options, gravity=task.goal.gravity),
         pressed=pressed,
         stands=True,
+    )
+    return replace(scene, notes=scene.notes + _gravity_notes(task, disturbance))
+
+
+def _gravity_notes(task: Task, disturbance: Disturbance) -> tuple[str, ...]:
+    """What holds the object until it is gripped, where that is not the usual weight on something level."""
+    gravity, up = task.goal.gravity, task.goal.up
+    if not any(gravity):
+        floats = ("no gravity: the object floats until it is gripped",)
+        still = "no gravity: the liquid has no level; it hangs where it would rest under gravity"
+        return floats if task.body.liquid is None else (*floats, still)
+    tilt = float(np.arccos(np.clip(up[2], -1.0, 1.0)))
+    if tilt < np.radians(0.1):
+        return ()
+    if tilt >= np.radians(89.9):
+        return (f"gravity is tilted by {np.degrees(tilt):.0f} degrees: nothing holds the object until it is gripped",)
+    mu = task.body.material.friction * disturbance.friction
+    return (
+        f"a slope: gravity is tilted by {np.degrees(tilt):.1f} degrees; until it is gripped, friction with its support "
+        f"must hold the object: it needs {np.tan(tilt):.2f} of {mu:.2f}",
     )
 
 
@@ -164,15 +197,22 @@ def lab_at_start(
 ) -> LabDriver:
     """The lab with the robot where the plan begins and the object at rest.
 
-    ``fine``: a solid has finer nodes where the plan presses.
+    ``fine``: the object has finer nodes where the plan presses.
     """
-    q_start = grasp.q_pregrasp if settings.from_pregrasp else grasp.trajectory.q[0]
+    closing = grasp.trajectory.span(Phase.CLOSE) if settings.from_pregrasp else None
+    q_start = grasp.trajectory.at(closing[0] if closing is not None else 0.0)
     pressed = pressed_places(grasp) if fine else None
     scene = trial_scene(task, q_start, disturbance or Disturbance(), settings.lab, pressed)
-    lab = LabDriver(scene, period=settings.period, sensors=settings.sensors)
+    lab = LabDriver(scene, period=settings.cycle, sensors=settings.sensors)
     lab.command_positions(q_start)
-    for _ in range(round(SETTLING / settings.period)):
+    start = lab.simulation.object_state().centre
+    for _ in range(round(SETTLING / settings.cycle)):
         lab.step()
+    if not any(task.goal.gravity):
+        lab.simulation.still_object()  # what the support pushed off would drift away
+    slid = float(np.linalg.norm((lab.simulation.object_state().centre - start)[:2]))
+    if slid > SLID:
+        lab.scene = replace(lab.scene, notes=(*lab.scene.notes, f"the object does not rest: {1e3 * slid:.1f} mm aside"))
     return lab
 
 
@@ -198,21 +238,24 @@ def run_trial(
     assert task.assembly.hand is not None
     wall, cpu = time.perf_counter(), time.process_time()
     lab = lab_at_start(task, grasp, settings, disturbance, fine=settings.fine)
-    judge = LabJudge(lab, grasp, on_phase)
+    pusher = Pusher(lab, grasp, wrenches(task.goal.disturbances))
+    control, notes = _with_time_for(pusher, settings.control)
+    judge = LabJudge(lab, grasp, on_phase, pusher)
     result = run_on_driver(
         wrap(lab) if wrap is not None else lab,
         grasp,
         task.assembly,
-        options=settings.control,
+        options=control,
         processor=TactileProcessor.for_hand(task.assembly.hand, sensor=settings.sensors.pad),
         from_pregrasp=settings.from_pregrasp,
         linger=settings.linger,
         judge=judge,
         raises=True,
+        torques=settings.torques,
     )
     state, planned = lab.simulation.object_state(), grasp.states[-1]
     error = planned.T_world_object.actInv(state.T_world_object)
-    known = vars(result) | {"max_force": judge.max_force}
+    known = vars(result) | {"max_force": judge.max_force, "peak_force": judge.peak_force}
     return TrialResult(
         **known,
         slip=judge.slip(task),
@@ -223,5 +266,19 @@ def run_trial(
         sim_s=lab.time,
         wall_s=time.perf_counter() - wall,
         cpu_s=time.process_time() - cpu,
-        notes=lab.scene.notes,
+        notes=lab.scene.notes + notes,
+        pushes=pusher.outcomes(result.log, control.watch.slid),
     )
+
+
+def _with_time_for(pusher: Pusher, control: ControlOptions) -> tuple[ControlOptions, tuple[str, ...]]:
+    """The options with a hold that lasts until all pushes are over, and what is to be told about it."""
+    if not pusher.pushes:
+        return control, ()
+    spans = {phase: pusher.grasp.trajectory.span(phase) or (0.0, 0.0) for phase in (Phase.LIFT, Phase.MOVE)}
+    shares = {Phase.LIFT: 0.5, Phase.MOVE: 1.0}  # half of the lift may be over before the object is clear
+    carried = sum(shares[phase] * (end - start) for phase, (start, end) in spans.items())
+    hold = control.hold + max(0.0, pushing_time(len(pusher.pushes)) - carried / control.speed)
+    count = len(pusher.pushes)
+    note = f"{count} push{'es' if count > 1 else ''} on the held object, which is held for {hold:.1f} s at the end"
+    return replace(control, hold=hold), (note,)

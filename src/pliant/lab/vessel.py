@@ -20,8 +20,7 @@ from pliant.constants import GRAVITY
 from pliant.errors import MeshError, Problem
 from pliant.lab.options import LabOptions
 from pliant.lab.robot_xml import add_inertial, add_mesh, numbers, pose
-from pliant.lab.soft_body import ObjectPart, add_flex, contact_attributes
-from pliant.lab.tet_mesh import tetrahedra
+from pliant.lab.soft_body import ObjectPart, add_flex, contact_attributes, filling
 from pliant.objects import Body, MassProperties, Mesh, combine, shell_mass_properties
 
 FIRST_MODE = 1.8412
@@ -56,11 +55,13 @@ def slosh(mass: float, radius: float, depth: float, *, gravity: float = GRAVITY)
     return Slosh(moving, float(length), float(2.0 * SLOSH_DAMPING * moving * length**2 * np.sqrt(gravity / length)))
 
 
-def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> ObjectPart:
-    """A vessel that stands along its own z axis."""
+def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions, pressed: Floats | None = None) -> ObjectPart:
+    """A vessel that stands along its own z axis; its wall has finer nodes where it will be ``pressed``."""
     assert body.liquid is not None
-    # An even shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers.
-    wall = tetrahedra(body.mesh, nodes=options.nodes).skin
+    # A shell of triangles: the skin of a filling. Decimation would leave long, stiff slivers.
+    # Of a graded filling, four in ten nodes are inside and do not count.
+    tets, notes = filling(body.mesh, pressed, nodes=options.nodes, graded_nodes=2 * options.nodes)
+    wall = tets.skin
     z = wall.vertices[:, 2]
     low, high = float(z.min()), float(z.max())
     base, top = z <= low + RIGID_BASE * (high - low), z >= high - RIGID_TOP * (high - low)
@@ -71,7 +72,10 @@ def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> Obj
     frame = Element("body", {"name": "vessel", **pose(T_world_object)})
     SubElement(frame, "freejoint", {"name": "vessel"})
     contact = contact_attributes(body.material.friction, options)
-    for name, points in (("vessel:base", wall.vertices[base]), ("vessel:top", wall.vertices[top])):
+    # The ends are those of the real surface: on a base of few nodes it would stand askew.
+    real = body.mesh.vertices
+    foot, head = real[:, 2] <= low + RIGID_BASE * (high - low), real[:, 2] >= high - RIGID_TOP * (high - low)
+    for name, points in (("vessel:base", real[foot]), ("vessel:top", real[head])):
         if len(points) >= 4 and np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) == 3:
             add_mesh(assets, name, _hull(points))
             SubElement(frame, "geom", {"name": name, "type": "mesh", "mesh": name, "rgba": ".5 .7 .85 1", **contact})
@@ -91,7 +95,9 @@ def vessel_part(body: Body, T_world_object: pin.SE3, options: LabOptions) -> Obj
     SubElement(flex, "pin", {"id": numbers(np.flatnonzero(pinned))})
     sides = np.linalg.norm(wall.corners - np.roll(wall.corners, -1, axis=1), axis=2)
     free, spacing = ~pinned, float(np.median(sides))
-    return ObjectPart(frame, wall.vertices[free], masses[free], spacing, T_world_object, "vessel", assets)
+    # Half by area, half evenly: the lightest of fine nodes would be beyond the solver.
+    moved = 0.5 * masses[free] + 0.5 * masses[free].mean()
+    return ObjectPart(frame, wall.vertices[free], moved, spacing, T_world_object, "vessel", assets, notes)
 
 
 def _add_core(frame: Element, body: Body, wall: Mesh, ends: float, options: LabOptions) -> None:

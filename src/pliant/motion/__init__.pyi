@@ -2,11 +2,8 @@ from pliant.motion.drive import Motion as Motion
 from pliant.motion.drive import MotionStatus as MotionStatus
 from pliant.motion.drive import drive_to as drive_to
 from pliant.motion.frame_task import FrameTask as FrameTask
-from pliant.motion.hand_arm import ApproachVariant as ApproachVariant
-from pliant.motion.hand_arm import GraspPoint as GraspPoint
-from pliant.motion.hand_arm import HandArmApproach as HandArmApproach
-from pliant.motion.hand_arm import approach as approach
-from pliant.motion.hand_arm import pregrasp_point as pregrasp_point
+from pliant.motion.hand_arm import arm_then_fingers as arm_then_fingers
+from pliant.motion.hand_arm import drive_hand_and_arm as drive_hand_and_arm
 from pliant.motion.inverse import IkAnswer as IkAnswer
 from pliant.motion.inverse import IkStatus as IkStatus
 from pliant.motion.inverse import InverseKinematics as InverseKinematics
@@ -46,6 +43,6 @@ from pliant.motion.solvers.problem import CoordinateSolver as CoordinateSolver
 from pliant.motion.solvers.problem import VelocityAnswer as VelocityAnswer
 from pliant.motion.solvers.problem import VelocityProblem as VelocityProblem
 from pliant.motion.solvers.qp import QpSolver as QpSolver
+from pliant.motion.split import SplitServo as SplitServo
 from pliant.motion.tracking import Gains as Gains
 from pliant.motion.tracking import Servo as Servo
-from pliant.motion.tracking import SplitServo as SplitServo

@@ -69,10 +69,13 @@ def drive_to(
     *,
     limits: JointLimits,
     joints: Sequence[str] | None = None,
+    posture: Floats | None = None,
     clearance: Clearance | None = None,
     margin: float = 0.0,
     tolerance_m: float = 1e-3,
     tolerance_rad: float = 1e-2,
+    tolerance_posture: float = 1e-4,
+    posture_weight: float = 5e-3,
     gain: float = 25.0,
     dt: float = 0.004,
     patience: float = 0.5,
@@ -87,20 +90,28 @@ def drive_to(
 
     Args:
         joints: which may move; all by default.
+        posture: joint values to end in, at which the frames must be at their goals: what the goals leave open goes
+            there. Without it that stands still.
+        tolerance_posture: how near to it every joint must come [rad, m].
+        posture_weight: a joint's deviation from its own way to the posture counts as much as this deviation of a frame
+            [m/rad, m/m]; small values leave the posture only what the goals leave open.
         margin: distance that counts as a collision [m].
     """
     still = np.full(robot.dof, np.inf)
     servo = Servo(robot, goals, dt=dt, gains=Gains(gain, gain, False), limits=limits, joints=joints)
-    goal = QpSolver(damping=5e-3)
+    goal = QpSolver(damping=posture_weight)
     boundless = JointLimits(limits.lower, limits.upper, still, still).rows()
     bounded = servo.problem.limit_rows
+    weights, turning = servo.problem.row_weights, np.tile([0, 0, 0, 1, 1, 1], len(servo.tasks))
     times, path = [0.0], [q.copy()]
     best, best_time = np.inf, 0.0
     for i in range(round(longest / dt) + 1):
         t = i * dt
         servo.observe(q, t)
         linear, angular = servo.errors()
-        arrived = linear.max() <= tolerance_m and angular.max() <= tolerance_rad
+        away = np.zeros(1) if posture is None else posture - q
+        near = (linear.max() / tolerance_m, angular.max() / tolerance_rad, np.abs(away).max() / tolerance_posture)
+        arrived = max(near) <= 1.0
         if clearance is not None and (arrived or i % 3 == 0):
             hit = clearance.collision(q, margin=margin)
             if hit is not None:
@@ -108,20 +119,27 @@ def drive_to(
                 return _motion(MotionStatus.COLLISION, servo, times, path, reason)
         if arrived:
             return _motion(MotionStatus.ARRIVED, servo, times, path, "")
-        size = float(np.max(linear / tolerance_m + angular / tolerance_rad))
+        size = float(sum(near))
         if size < 0.98 * best:
             best, best_time = size, t
         elif t - best_time > patience:
-            return _motion(MotionStatus.STALLED, servo, times, path, _stall_reason(robot, servo, q))
+            return _motion(MotionStatus.STALLED, servo, times, path, _stall_reason(robot, servo, q, away))
         # First without speed limits: how much too fast would that be?
         problem = servo.problem
         problem.limit_rows = boundless
+        if posture is not None:
+            problem.preferred = gain * away
+            # towards half a turn the shortest rotation says less and less about the way to go; the posture knows it
+            problem.row_weights = weights * np.repeat(np.cos(0.5 * angular), 6) ** turning
         wanted = goal.solve(problem).qdot
         problem.limit_rows = bounded
-        problem.wanted /= _excess(wanted, gain, limits)
+        excess = _excess(wanted, gain, limits)
+        problem.wanted /= excess
+        if problem.preferred is not None:
+            problem.preferred /= excess
         qdot = goal.solve(problem).qdot
         problem.qdot[:] = qdot
-        q = q + qdot * dt
+        q = servo.moved(q, qdot)
         times.append(t + dt)
         path.append(q)
     return _motion(MotionStatus.STALLED, servo, times, path, f"not there after {longest:g} s")
@@ -145,7 +163,7 @@ def _motion(status: MotionStatus, servo: Servo, times: list[float], path: list[F
     return Motion(status, np.array(times), np.array(path), float(linear.max()), float(angular.max()), reason)
 
 
-def _stall_reason(robot: Robot, servo: Servo, q: Floats) -> str:
+def _stall_reason(robot: Robot, servo: Servo, q: Floats, away: Floats) -> str:
     linear, angular = servo.errors()
     k = int(np.argmax(linear + 0.1 * angular))
     stops = [
@@ -154,4 +172,8 @@ def _stall_reason(robot: Robot, servo: Servo, q: Floats) -> str:
         if value <= lower + 1e-4 or value >= upper - 1e-4
     ]
     blame = f"; at their limits: {', '.join(stops)}" if stops else "; no joint is at a limit"
-    return f"'{servo.tasks[k].link}' stays {1e3 * linear[k]:.3g} mm, {1e3 * angular[k]:.3g} mrad away{blame}"
+    posture = (
+        f", joint '{robot.joint_names[int(np.argmax(np.abs(away)))]}' {np.abs(away).max():.3g}" if away.any() else ""
+    )
+    where = f"'{servo.tasks[k].link}' stays {1e3 * linear[k]:.3g} mm, {1e3 * angular[k]:.3g} mrad{posture} away"
+    return where + blame

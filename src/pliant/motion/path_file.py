@@ -20,6 +20,7 @@ from pliant.file_bytes import write_bytes
 from pliant.motion.frame_task import FrameTask
 from pliant.motion.path import Carried, Circle, Eased, FigureEight, Hold, Path, PathFunction, Waypoints
 from pliant.motion.point_array import PointArray, Targets, record_points
+from pliant.motion.split import split_chain
 from pliant.motion.tracking import Gains
 from pliant.robot import Pose, Robot
 
@@ -133,6 +134,8 @@ class PathFile(Document):
     solver: str = "qp"
     gains: GainsDoc = GainsDoc()
     joints: tuple[str, ...] | None = None
+    scales: dict[str, Annotated[float, Field(ge=1e-3, le=1e3)]] = Field(default_factory=dict)
+    split: str | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     points: PointsDoc = PointsDoc()
 
     @model_validator(mode="after")
@@ -152,6 +155,17 @@ class TrackingJob:
     targets: Targets
     duration: float
 
+    @property
+    def joint_weights(self) -> Floats:
+        """1 / scale^2 of each joint.   (theory 5.1)"""
+        return np.array([self.document.scales.get(name, 1.0) ** -2.0 for name in self.robot.joint_names])
+
+    @property
+    def split(self) -> tuple[str, ...]:
+        """The links at which the chain is split, from the root outwards."""
+        split = self.document.split or ()
+        return (split,) if isinstance(split, str) else split
+
     def run(self, *, solver: str | None = None, tolerance: float | None = None, **options: Any) -> PointArray:
         """Track the paths and record the point array; ``solver`` and ``tolerance`` [m] override the file's."""
         doc = self.document
@@ -168,6 +182,8 @@ class TrackingJob:
             solver=solver if solver is not None else doc.solver,
             gains=Gains(doc.gains.linear, doc.gains.angular, doc.gains.feed_forward),
             joints=doc.joints,
+            joint_weights=self.joint_weights,
+            split=self.split,
             **options,
         )
 
@@ -186,7 +202,12 @@ def read_path_file(path: str | File, robot: Robot, *, q_home: Floats | None = No
         if name not in robot.joint_names:
             where = "start_deg" if degrees else "start"
             raise DocumentError(source, unknown_name("independent joint", name, robot.joint_names, where=where))
-        q[robot.joint_index(name)] = math.radians(value) if degrees else value
+        turns = robot.urdf.joint(name).kind != "prismatic"
+        q[robot.joint_index(name)] = math.radians(value) if degrees and turns else value
+    for where, names in (("joints", doc.joints or ()), ("scales", doc.scales)):
+        for name in names:
+            if name not in robot.joint_names:
+                raise DocumentError(source, unknown_name("independent joint", name, robot.joint_names, where=where))
     bases = {name: _make(doc.bases[name], pin.SE3.Identity(), source, f"bases.{name}") for name in doc.bases}
     targets = [_target(robot, frame, q, doc, bases, source, f"frames[{i}]") for i, frame in enumerate(doc.frames)]
     ends = [path.duration for _, path in targets if math.isfinite(path.duration)]
@@ -198,7 +219,13 @@ def read_path_file(path: str | File, robot: Robot, *, q_home: Floats | None = No
     if duration * doc.rate_hz > MAX_STEPS:
         what = f"{duration:g} s at {doc.rate_hz:g} Hz are {duration * doc.rate_hz:.3g} steps"
         raise DocumentError(source, Problem("duration", what, f"at most {MAX_STEPS}"))
-    return TrackingJob(robot, doc, q, targets, duration)
+    job = TrackingJob(robot, doc, q, targets, duration)
+    if job.split:
+        try:
+            split_chain(robot, job.split, [task for task, _ in targets])
+        except InputError as bad:
+            raise DocumentError(source, [Problem("split", p.what, p.allowed) for p in bad.problems]) from None
+    return job
 
 
 def write_points(array: PointArray, robot: Robot, file: str | File) -> None:

@@ -18,7 +18,8 @@ from pliant.motion.frame_task import FrameTask
 from pliant.motion.limits import JointLimits
 from pliant.motion.path import Hold, Path, check_continuity
 from pliant.motion.solvers.qp import QpSolver
-from pliant.motion.tracking import Gains, Servo
+from pliant.motion.split import make_servo
+from pliant.motion.tracking import Gains
 from pliant.robot import Robot
 
 Targets = Sequence[tuple[FrameTask, Path | pin.SE3]]
@@ -97,28 +98,32 @@ class Stabiliser:
     """Brings frames onto their setpoints at one frozen moment: the servo without a clock.
 
     The gain is one per step, so each step is a Gauss-Newton step within the joint limits.
+
+    Args:
+        options: ``joints``, ``joint_weights`` and ``split`` as for `make_servo`.
     """
 
-    def __init__(self, robot: Robot, targets: Targets, *, joints: Sequence[str] | None = None) -> None:
+    def __init__(self, robot: Robot, targets: Targets, **options: Any) -> None:
         n = robot.dof
         limits = JointLimits(robot.lower, robot.upper, np.full(n, np.inf), np.full(n, np.inf))
         once = Gains(1.0, 1.0, feed_forward=False)
-        self.servo = Servo(
-            robot, targets, dt=1.0, solver=QpSolver(damping=1e-4), gains=once, limits=limits, joints=joints
+        self.servo = make_servo(
+            robot, targets, dt=1.0, solver=QpSolver(damping=1e-4), gains=once, limits=limits, **options
         )
 
     def settle(self, q: Floats, t: float, *, iterations: int = 30, tolerance: float = 1e-10) -> Floats:
         """The nearest joint values that reach the setpoints of time ``t``, or as near as they come."""
         best, least = q, math.inf
         for _ in range(iterations):
-            qdot = self.servo.step(q, t)
-            size = float(np.abs(self.servo.error * (self.servo.problem.row_weights.reshape(-1, 6) != 0.0)).max())
+            self.servo.step(q, t)
+            step = self.servo.speeds
+            size = float(np.abs(self.servo.counted_error()).max())
             if size < least:
                 best, least = q, size
-            if size < tolerance or np.abs(qdot).max() < 1e-12:
+            if size < tolerance or np.abs(step).max() < 1e-12:
                 break
             # One radian at most: beyond that the linear model says nothing.
-            q = q + qdot * min(1.0, 1.0 / max(float(np.abs(qdot).max()), 1e-12))
+            q = self.servo.moved(q, step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12)))
         return best
 
     def errors(self, q: Floats, t: float) -> tuple[Floats, Floats]:
@@ -155,7 +160,7 @@ def record_points(
         tolerance_m, tolerance_rad: insert points until straight interpolation deviates by less; None: as recorded.
         reach_m, reach_rad: a point further than this from its path counts as not reached.
         progress: called with the fraction done.
-        options: of the `Servo`.
+        options: of `make_servo`.
     """
     if by not in ("time", "distance"):
         raise OptionError("points", Problem("by", f"'{by}'", "time or distance"))
@@ -169,7 +174,8 @@ def record_points(
         if not isinstance(target, pin.SE3 | Hold):
             check_continuity(target, dt, duration=duration, where=f"path of '{task.link}'")
     tell = progress if progress is not None else lambda _: None
-    stabiliser = Stabiliser(robot, targets, joints=options.get("joints"))
+    shared = {name: options[name] for name in ("joints", "joint_weights", "split") if name in options}
+    stabiliser = Stabiliser(robot, targets, **shared)
     run = _record(robot, targets, stabiliser.settle(robot.q(q_start), 0.0), duration, every, by, dt, tell, options)
     times = run.times
     q = []
@@ -221,7 +227,7 @@ def _record(
     options: dict[str, Any],
 ) -> _Recording:
     """The servo along the paths, recorded every so often, the end included."""
-    servo = Servo(robot, targets, dt=dt, **options)
+    servo = make_servo(robot, targets, dt=dt, **options)
     steps = round(duration / dt)
     if steps < 1:
         raise OptionError("points", Problem("duration", f"{duration} s", f"at least one step of {dt} s"))

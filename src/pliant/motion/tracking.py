@@ -50,6 +50,10 @@ class Servo:
     It owns no motion: hand it the joint angles of a model, a simulation or a real arm, and send its speeds there. The
     pose error closes the loop, so integration errors do not add up.
 
+    A ball joint is solved for its angular velocity about the z, y and x of the link that it turns, which has no
+    singular place; ``q + qdot dt`` are the yaw, pitch and roll after that turn. Its speed limits and weights count for
+    the angular velocity.
+
     Args:
         robot: the model; the servo brings it to ``q`` in every step.
         targets: the setpoint of each task: a path, or a pose to hold. The pose is in the world, or in ``relative_to``.
@@ -75,7 +79,7 @@ class Servo:
         joints: Sequence[str] | None = None,
         clearance: Clearance | None = None,
     ) -> None:
-        from pliant.motion import kernels
+        from pliant.motion import ball_kernels, kernels
 
         if not (math.isfinite(dt) and dt > 0.0):
             raise OptionError("servo", Problem("dt", f"{dt}", "a finite time above zero"))
@@ -115,6 +119,9 @@ class Servo:
         for row, i in enumerate(order):
             self._set_target(row, pairs[i][1])
         self._linearise: Any = kernels.linearise
+        self._ball_columns: Any = ball_kernels.ball_columns
+        self._turn_balls: Any = ball_kernels.turn_balls
+        self.balls = ball_kernels.whole_balls(robot, self.problem.free)
 
     def _refuse_unkept(self) -> None:
         if len(rows_of_levels(self.tasks)) > 1 and not self.solver.keeps_priorities:
@@ -154,7 +161,7 @@ class Servo:
 
         Args:
             q: where the joints are now.
-            carried: speeds of joints that somebody else moves; their effect on the frames is made up for.
+            carried: ``speeds`` of joints that somebody else moves; their effect on the frames is made up for.
         """
         problem = self.problem
         self.observe(q, t)
@@ -163,13 +170,27 @@ class Servo:
         if self.clearance is not None:
             problem.barrier = self.clearance.barrier(q)
         self.answer = self.solver.solve(problem)
-        problem.qdot[:] = self.answer.qdot
-        return self.answer.qdot
+        speeds = problem.qdot[:] = self.answer.qdot
+        return (self.moved(q, speeds) - q) / self.dt if len(self.balls) else speeds
+
+    @property
+    def speeds(self) -> Floats:
+        """Joint speeds of the last step, those of ball joints as angular velocities [rad/s, m/s]."""
+        return self.problem.qdot
+
+    def moved(self, q: Floats, speeds: Floats) -> Floats:
+        """Joint values one step after ``q`` at such speeds."""
+        out = q + speeds * self.dt
+        if len(self.balls):
+            self._turn_balls(self.balls, speeds, self.dt, q, out)
+        return out
 
     def observe(self, q: Floats, t: float) -> None:
         """Jacobian, command and pose errors at ``q``, without moving."""
         problem, stack = self.problem, self.jacobian
         self.robot.update(q)
+        if len(self.balls):
+            self._ball_columns(self.balls, stack.links, stack.joints)
         problem.q = q
         for row, path in self._moving:
             self._write(row, path, t)
@@ -195,44 +216,12 @@ class Servo:
         """Distance [m] and angle [rad] of each task from its setpoint in the last step, rows that do not count left
         out.
         """
-        counted = self.error * (self.problem.row_weights.reshape(-1, 6) != 0.0)
+        counted = self.counted_error()
         return np.linalg.norm(counted[:, :3], axis=1), np.linalg.norm(counted[:, 3:], axis=1)
 
-
-class SplitServo:
-    """A chain split at a link: the joints before it serve its setpoint, those after it theirs.   (theory 5.5; [C, 10])
-
-    The second part sees the first as a moving base, and makes up for its motion.
-
-    Args:
-        at: the link at which the chain is split.
-        before: targets of links up to ``at``.
-        after: targets of links beyond it.
-        options: as for `Servo`, for both parts.
-    """
-
-    def __init__(
-        self,
-        robot: Robot,
-        at: str,
-        *,
-        before: Sequence[tuple[FrameTask, Path | pin.SE3]],
-        after: Sequence[tuple[FrameTask, Path | pin.SE3]],
-        **options: Any,
-    ) -> None:
-        first = robot.joints_moving(at)
-        names = np.array(robot.joint_names)
-        for task, _ in before:
-            if (robot.joints_moving(task.link) & ~first).any():
-                what = f"'{task.link}' is moved by joints beyond '{at}'"
-                raise OptionError("split", Problem("before", what, f"links up to '{at}'"))
-        self.before = Servo(robot, before, joints=names[first].tolist(), **options)
-        self.after = Servo(robot, after, joints=names[~first].tolist(), **options)
-
-    def step(self, q: Floats, t: float) -> Floats:
-        """Joint speeds of both parts together."""
-        first = self.before.step(q, t).copy()
-        return first + self.after.step(q, t, carried=first)
+    def counted_error(self) -> Floats:
+        """k x 6: ``error``, zero in rows that do not count."""
+        return np.asarray(self.error * (self.problem.row_weights.reshape(-1, 6) != 0.0))
 
 
 def _free_joints(robot: Robot, joints: Sequence[str] | None) -> Bools:

@@ -6,12 +6,15 @@ from pliant.planner.pipeline import plan as plan
 from pliant.planner.reasons import Reason as Reason
 from pliant.planner.reasons import Rejection as Rejection
 from pliant.planner.reasons import Stage as Stage
+from pliant.planner.results import Choice as Choice
+from pliant.planner.results import ChoiceRule as ChoiceRule
 from pliant.planner.results import HeldState as HeldState
 from pliant.planner.results import Phase as Phase
 from pliant.planner.results import Plan as Plan
 from pliant.planner.results import PlannedContact as PlannedContact
 from pliant.planner.results import PlannedGrasp as PlannedGrasp
 from pliant.planner.results import PlanStatus as PlanStatus
+from pliant.planner.results import Reserve as Reserve
 from pliant.planner.results import StableGrasp as StableGrasp
 from pliant.planner.results import Trajectory as Trajectory
 from pliant.planner.search import Progress as Progress
@@ -19,7 +22,9 @@ from pliant.planner.task import Carrier as Carrier
 from pliant.planner.task import Goal as Goal
 from pliant.planner.task import MoveFrame as MoveFrame
 from pliant.planner.task import PlannerOptions as PlannerOptions
+from pliant.planner.task import Push as Push
 from pliant.planner.task import Task as Task
+from pliant.planner.task import Uncertainty as Uncertainty
 from pliant.planner.timeline import ContactTimeline as ContactTimeline
 from pliant.planner.timeline import Moment as Moment
 from pliant.planner.timeline import PlannedForces as PlannedForces

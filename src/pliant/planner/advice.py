@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pliant.planner.reasons import Reason, Rejection, Stage
-from pliant.planner.results import Plan
+from pliant.planner.results import ChoiceRule, Plan
 
 
 def advice(plan: Plan) -> str:
@@ -14,7 +14,7 @@ def advice(plan: Plan) -> str:
         best = plan.grasps[0]
         return (
             f"{len(plan.grasps)} of {len(plan.hypotheses)} hypotheses kept; the best needs {best.largest_force:.3g} N "
-            f"at most with {', '.join(best.hypothesis.fingers)} ({best.hypothesis.preshape})."
+            f"at most with {', '.join(best.hypothesis.fingers)} ({best.hypothesis.preshape}).{_chosen(plan)}"
         )
     if not plan.hypotheses:
         return "There were no hypotheses: no fingers of the hand close against each other in any preshape."
@@ -39,6 +39,20 @@ def advice(plan: Plan) -> str:
     if not sentences:
         sentences.append(_furthest(plan.rejections, len(plan.hypotheses)))
     return " ".join(sentences)
+
+
+def _chosen(plan: Plan) -> str:
+    """Which rule chose the best."""
+    if plan.choice is None or plan.choice.rule is ChoiceRule.ONLY:
+        return ""
+    rule, count, tolerance = plan.choice.rule, plan.choice.shortlisted, plan.task.options.force_tolerance
+    if rule is ChoiceRule.WEIGHTS:
+        return f" It was chosen among {count} by the weights."
+    if rule is ChoiceRule.FORCE:
+        return " It was chosen by the least force."
+    return (
+        f" It was chosen among the {count} gentlest (within {100 * tolerance:.3g} % of the least force) by the {rule}."
+    )
 
 
 def _after_stable(plan: Plan) -> str:

@@ -18,7 +18,9 @@ from pliant.motion import InverseKinematics, JointLimits
 from pliant.objects import Body, Mesh, mesh_volume
 from pliant.planner.closing_hand import ClosingHand
 from pliant.planner.pressing import Presser
+from pliant.planner.results import Reserve
 from pliant.planner.task import Task
+from pliant.planner.wanted import WantedForces
 from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm
 
 KEEP_OUT = 0.002
@@ -55,6 +57,16 @@ def with_arm(task: Task) -> Task:
     return replace(task, assembly=whole, q_start=q)
 
 
+FELT_CELLS = 10
+"""A grip is measured reliably when it is as strong as so many tactile cells at their threshold."""
+
+
+def least_felt(assembly: Assembly) -> float:
+    """Smallest force with which the hand's pads are to press [N]; 0 for a hand without tactile arrays."""
+    arrays = assembly.hand.tactile if assembly.hand is not None else ()
+    return FELT_CELLS * max((array.min_force for array in arrays), default=0.0)
+
+
 class PlanningContext:
     """A task with everything that is made once for all of its hypotheses.
 
@@ -64,13 +76,24 @@ class PlanningContext:
     """
 
     def __init__(self, task: Task, prepared: PreparedObject | None = None) -> None:
+        if task.body.liquid is not None and not any(task.goal.gravity):
+            raise OptionError(task.name, Problem("task.gravity", "is zero", "a liquid needs a direction to settle in"))
         self.task = task
         self.assembly: Assembly = task.assembly
         self.robot: Robot = task.assembly.robot
         self.body = task.body
         self.prepared = prepared if prepared is not None else prepare_object(task.body)
         self.hand = ClosingHand(task.assembly, friction=task.body.material.friction)
-        self.presser = Presser(self.prepared, task.body, self.hand, margin=task.options.margin)
+        wanted = WantedForces.of(
+            task.body,
+            margin=task.options.margin,
+            reserve=Reserve.of(task.uncertainty),
+            gravity=task.goal.gravity,
+            pushes=task.goal.disturbances,
+            objective=task.options.cost,
+            least=least_felt(task.assembly),
+        )
+        self.presser = Presser(self.prepared, task.body, self.hand, wanted)
         self.ik = InverseKinematics(self.robot, PALM_FRAME)
         self.limits = JointLimits.of(
             self.robot, acceleration=self.assembly.acceleration_limits, speed=task.options.speed

@@ -10,6 +10,8 @@ from pliant.arrays import Floats
 from pliant.planner.reasons import Failure, Reason
 
 TOO_STRONG = (Reason.FORCE_LIMIT, Reason.PRESSURE_LIMIT)
+DRIVES = (Reason.TORQUE_LIMIT, Reason.CANNOT_COMMAND, Reason.NO_SQUEEZE)
+"""What the joints cannot do they cannot do at any depth."""
 CORRECTION = 2e-4
 """Depths closer than this to too little need no more correction [m]."""
 LEAST = 1e-9
@@ -39,7 +41,7 @@ class DepthSearch:
         self._holds: Floats | None = None
         self._floor: Floats | None = None
         self._ceiling: Floats | None = None
-        self._away = 0
+        self._away = self._unable = 0
 
     def failed(self, failure: Failure) -> bool:
         """After a simulation without an answer; False when there is nothing left to try."""
@@ -56,7 +58,8 @@ class DepthSearch:
         if self._ceiling is not None:
             return self._halve(here, self._ceiling)
         self._away += failure.reason is Reason.PUSHED_AWAY
-        if self._away >= 3 or (here >= self.deepest).all():
+        self._unable += failure.reason in DRIVES
+        if self._away >= 3 or self._unable >= 2 or (here >= self.deepest).all():
             return False
         return self._go(2.5 * here)
 

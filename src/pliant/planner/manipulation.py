@@ -31,6 +31,8 @@ from pliant.robot import PALM_FRAME, link_mesh
 
 DAMPING = 2e-3
 """Of the finger's inverse kinematics, relative to a lever of one metre [m]."""
+TURNED = 1.0 / 3.0
+"""Of a turn that is asked for no more than this may be missing, whatever the tolerance."""
 LARGEST_JUMP = 0.5
 """No joint of the arm moves further than this between two steps [rad, m]."""
 WORTH_RISING = 5e-4
@@ -71,7 +73,9 @@ def lift(context: PlanningContext, grasp: HeldGrasp) -> Lift | Failure:
     if isinstance(path, Failure):
         return path
     up = pin.SE3(np.eye(3), np.array([0.0, 0.0, rise]))
-    return Lift(path, Step(up * grasp.T_world_palm, path[-1], held.shifted(path[-1], up.translation)))
+    return Lift(
+        path, Step(up * grasp.T_world_palm, path[-1], held.shifted(path[-1], up.translation, context.presser.weight.up))
+    )
 
 
 def pressed_into(context: PlanningContext, T_world_object: pin.SE3) -> str | None:
@@ -160,6 +164,10 @@ class _Carried:
         self.p_links = [T.actInv(region.centre) for T, region in zip(poses, regions, strict=True)]
         self.p_object = np.array([T_world_object.actInv(region.centre) for region in regions])
         self.n_object = np.array([T_world_object.rotation.T @ region.normal for region in regions])
+        self.p_centre = T_world_object.actInv(held.centre)
+        self.radii = np.array([max(region.radius, 1e-5) for region in regions])
+        # how the object stands in every link that touches it
+        self.R_link_object = [T.rotation.T @ T_world_object.rotation for T in poses]
         self.fingers = sorted({link.finger for link in self.links})
         self.owner = np.array([self.fingers.index(link.finger) for link in self.links])
         moving = np.zeros(robot.dof, dtype=bool)
@@ -175,7 +183,7 @@ class _Carried:
         none = np.zeros(len(self.fingers))
         for k, T_wanted in enumerate(path):
             q = self.reach(q, T_palm, T_wanted, none)
-            error = _apart(self.follow(q, T_palm, T_wanted, none), T_wanted)
+            error = self._apart(self.follow(q, T_palm, T_wanted, none), T_wanted)
             if self._too_far(error):
                 share = k / len(path)
                 detail = f"{share:.0%} of it was possible; then the object stays {error} behind"
@@ -183,16 +191,27 @@ class _Carried:
         return None
 
     def step(self, before: Step, T_wanted: pin.SE3) -> Step | Failure:
-        """One step of the object to a pose: fingers and arm move, the contacts settle anew."""
+        """One step of the object to a pose: fingers and arm move, the contacts settle anew.
+
+        Of what fingers and arm do together the fingers do as much as they can; where they can do no more, they stay as
+        they are and the arm does the rest.
+        """
+        by = self.context.task.goal.by
+        done = self._step(before, T_wanted, by)
+        if isinstance(done, Failure) and by is Carrier.BOTH:
+            done = self._step(before, T_wanted, Carrier.ARM)
+        return done
+
+    def _step(self, before: Step, T_wanted: pin.SE3, by: Carrier) -> Step | Failure:
         context = self.context
-        by = context.task.goal.by
         T_palm = before.T_world_palm
         if by is Carrier.ARM:
-            T_palm = T_wanted * self.start.held.state.T_world_object.actInv(self.start.T_world_palm)
+            still = self.start if context.task.goal.by is Carrier.ARM else before
+            T_palm = T_wanted * still.held.state.T_world_object.actInv(still.T_world_palm)
         offsets = self._offsets(before)
         q = self.reach(before.q, T_palm, T_wanted, offsets)
         T_object = self.follow(q, T_palm, T_wanted, offsets)
-        error = _apart(T_object, T_wanted)
+        error = self._apart(T_object, T_wanted)
         if by is Carrier.BOTH:
             T_palm = T_wanted * T_object.actInv(T_palm)
             T_object = T_wanted
@@ -205,16 +224,25 @@ class _Carried:
         held = self._hold(context.hand.with_arm(q, q_arm), T_palm, T_object, offsets)
         if isinstance(held, Failure):
             return held
-        error = _apart(held.state.T_world_object, T_wanted)
+        error = self._apart(held.state.T_world_object, T_wanted)
         if self._too_far(error):
             return Failure(Reason.LEAVES_PATH, error.distance, detail=f"the object settles {error} beside its path")
         if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
             return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=str(hit))
         return overloaded(context, held) or Step(T_palm, held.q, held)
 
+    def _apart(self, T: pin.SE3, other: pin.SE3) -> _PoseError:
+        """How far two poses of the object are apart, the distance at its centre of mass."""
+        return _PoseError(
+            float(np.linalg.norm(T.act(self.p_centre) - other.act(self.p_centre))),
+            float(np.linalg.norm(pin.log3(T.rotation.T @ other.rotation))),
+        )
+
     def _too_far(self, error: _PoseError) -> bool:
-        options = self.context.task.options
-        return error.distance > options.move_tolerance or error.angle > options.turn_tolerance
+        options, turn = self.context.task.options, float(np.linalg.norm(self.context.task.goal.rotation))
+        # of a small turn a good part must be done
+        angle = min(options.turn_tolerance, TURNED * turn) if turn > 0.0 else options.turn_tolerance
+        return error.distance > options.move_tolerance or error.angle > angle
 
     def _offsets(self, before: Step) -> Floats:
         """How much deeper than at the start each finger presses [m]."""
@@ -253,7 +281,7 @@ class _Carried:
         targets = np.array([wanted.act(anchor) for anchor in self._anchors(offsets)])
         q = q.copy()
         for _ in range(25):
-            points, jacobian = self._points(q)
+            points, jacobian = self._points(q)[:2]
             step = damped_least_squares(jacobian[:, joints], (targets - points).ravel(), DAMPING)
             step *= min(1.0, 0.15 / max(float(np.abs(step).max()), 1e-12))
             new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
@@ -267,33 +295,45 @@ class _Carried:
         """Contact points of the object in its frame, deeper by the offsets of their fingers [m]."""
         return np.asarray(self.p_object + offsets[self.owner][:, None] * self.n_object)
 
-    def _points(self, q: Floats) -> tuple[Floats, Floats]:
-        """Contact points of the links in the palm's frame, and their derivatives by the joints (hand's only)."""
+    def _points(self, q: Floats) -> tuple[Floats, Floats, list[Floats]]:
+        """Contact points of the links in the palm's frame, their derivatives by the joints (hand's only), and how the
+        links are turned in the palm's frame.
+        """
         robot = self.context.robot
         robot.update(q)
         palm = robot.data.oMf[robot.frame_id(PALM_FRAME)]
-        points, rows = [], []
+        points, rows, turned = [], [], []
         for link, p in zip(self.links, self.p_links, strict=True):
             T = robot.data.oMf[robot.frame_id(link.name)]
             x = T.act(p)
             rows.append(palm.rotation.T @ point_jacobian(robot.live_jacobian(link.name), x - T.translation))
             points.append(palm.actInv(x))
-        return np.array(points), np.vstack(rows)
+            turned.append(palm.rotation.T @ T.rotation)
+        return np.array(points), np.vstack(rows), turned
 
     def follow(self, q: Floats, T_palm: pin.SE3, T_wanted: pin.SE3, offsets: Floats) -> pin.SE3:
-        """Where the object is carried by the contact points: least squares, staying at the wanted pose where free."""
-        points, _ = self._points(q)
+        """Where the object is carried by its contacts: least squares over their points, and over their twists times the
+        radius of the patch. The points alone leave it free to turn about the line through two of them; there it goes
+        with the links.
+        """
+        points, _, turned = self._points(q)
         targets = np.array([T_palm.act(p) for p in points])
+        R_links = [T_palm.rotation @ R for R in turned]
         anchors = self._anchors(offsets)
         T = pin.SE3(T_wanted)
         for _ in range(8):
             here = np.array([T.act(a) for a in anchors])
-            error = (targets - here).ravel()
+            normals = self.n_object @ T.rotation.T
+            # how far the object has turned in each link, in the world's axes
+            twists = [
+                R @ pin.log3(R.T @ T.rotation @ start.T) for R, start in zip(R_links, self.R_link_object, strict=True)
+            ]
+            twisted = -self.radii * np.einsum("ij,ij->i", normals, twists)
+            error = np.concatenate([(targets - here).ravel(), twisted])
             lever = here - T.translation
             A = np.vstack([np.hstack([np.eye(3), -pin.skew(l)]) for l in lever])
-            # no contact resists turning about the line through two of them: a weak spring does
-            weak = 1e-4 * np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * float((lever**2).sum())
-            move = np.linalg.solve(A.T @ A + weak + 1e-12 * np.eye(6), A.T @ error)
+            A = np.vstack([A, np.hstack([np.zeros_like(normals), self.radii[:, None] * normals])])
+            move = np.linalg.solve(A.T @ A + 1e-12 * np.eye(6), A.T @ error)
             T = pin.SE3(pin.exp3(move[3:]) @ T.rotation, T.translation + move[:3])
             if np.abs(move).max() < 1e-9:
                 break
@@ -308,13 +348,6 @@ class _PoseError(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.distance * 1e3:.2g} mm and {np.degrees(self.angle):.2g} deg"
-
-
-def _apart(T: pin.SE3, other: pin.SE3) -> _PoseError:
-    return _PoseError(
-        float(np.linalg.norm(T.translation - other.translation)),
-        float(np.linalg.norm(pin.log3(T.rotation.T @ other.rotation))),
-    )
 
 
 def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:

@@ -20,7 +20,7 @@ from pliant.planner.pressing import HandPose, press_hand
 from pliant.planner.reasons import Failure, Reason, Rejection
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, StableGrasp
 from pliant.planner.search import CHUNK, Progress, complete_stable, find_stable
-from pliant.planner.selection import ranked
+from pliant.planner.selection import ranked, scored
 from pliant.planner.stability import HeldGrasp, unsound
 from pliant.planner.task import Task
 from pliant.planner.trajectory import Operation, planned_grasp, straight
@@ -69,10 +69,13 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
     with worker_processes(task, prepared, min(count, max(1, len(hypotheses) // CHUNK))) as spread:
         stable = find_stable(hypotheses, try_hypothesis, spread, report)
         completed = complete_stable(stable, options, complete, spread, report)
-    kept = ranked(completed.grasps, options.weights)
-    reason = Reason.BETTER_SCORE if any(options.weights[1:]) else Reason.LESS_FORCE
-    outdone = [Failure(reason, g.largest_force).rejection(g.hypothesis.number) for g in kept[options.keep :]]
-    kept = kept[: options.keep]
+    ranking = ranked(completed.grasps, options)
+    kept, outdone = ranking.grasps[: options.keep], []
+    for place, grasp in enumerate(ranking.grasps[options.keep :], start=options.keep):
+        listed = ranking.choice is not None and place < ranking.choice.shortlisted
+        reason = Reason.BETTER_SCORE if scored(options) else Reason.BETTER_RANGE if listed else Reason.LESS_FORCE
+        margin = grasp.joint_range if reason is Reason.BETTER_RANGE else grasp.largest_force
+        outdone.append(Failure(reason, margin).rejection(grasp.hypothesis.number))
     rejections = sorted([*stable.rejections, *completed.rejections, *outdone], key=lambda rejection: rejection.number)
     answer = Plan(
         task=task,
@@ -80,6 +83,7 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         grasps=tuple(kept),
         hypotheses=tuple(hypotheses),
         rejections=tuple(rejections),
+        choice=ranking.choice,
         stable=tuple(StableGrasp(g.hypothesis.number, g.held.largest_force, g.epsilon) for g in stable.grasps),
         seed=seed,
         wall_s=time.monotonic() - began,
@@ -137,9 +141,10 @@ def _complete(context: PlanningContext, grasp: HeldGrasp) -> PlannedGrasp | Fail
         return collision
     if steps and not free_along(np.array([lifted.end.q, *(step.q for step in steps)]), context.surroundings):
         return Failure(Reason.MOVE_HITS, 0.0, detail="between two steps")
-    path = approach_path(context, grasp.q_open, grasp.T_world_palm)
+    path = approach_path(context, grasp)
     if isinstance(path, Failure):
         return path
+    close = straight(path.points[-1], grasp.q_touch)
     planned = planned_grasp(context, Operation(grasp, path, close, squeeze, lifted, steps))
     return idle_touch(context, planned) or planned
 

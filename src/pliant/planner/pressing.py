@@ -14,7 +14,6 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.constants import GRAVITY
 from pliant.contact import (
     ContactRegion,
     ContactState,
@@ -25,11 +24,13 @@ from pliant.contact import (
     find_overlaps,
     settle,
 )
-from pliant.grasp import ContactSet, Family, ForceResult, ForceSolver, FrictionResult, balancing_friction
+from pliant.grasp import ContactSet, ForceResult, FrictionResult
 from pliant.objects import Body
 from pliant.planner.closing_hand import Closing, ClosingHand, HandLink, Touch
 from pliant.planner.depth_search import CORRECTION, DepthSearch
+from pliant.planner.drives import Drives, Ranks, drives_at, ranks_at
 from pliant.planner.reasons import Failure, Reason, Stage
+from pliant.planner.wanted import WantedForces
 
 CLOSE_ENOUGH = 1.10
 """Simulated over wanted largest force at which a grasp needs no more correction."""
@@ -68,12 +69,14 @@ class Held:
         depths: of every finger group beyond its touch [m].
         state: the contact simulation's answer, in the world.
         links: the hand's link of every region.
-        contacts: the regions as contacts in the world.
-        wanted: the smallest sufficient forces.
-        friction: friction that balances the load beside the simulated normal forces.
+        contacts: the regions as contacts in the world, with nominal friction.
+        drives: what the hand's joints can do to the contacts.
+        ranks: of grasp matrix and hand Jacobian.
+        wanted: the smallest sufficient forces, with the task's reserves.
+        friction: friction that balances the load beside the simulated normal forces, in the reserves' worst world.
         centre: centre of mass of the deformed object, world [m].
         centre_at_rest: of the undeformed one in the same pose, world [m].
-        load: weight about ``centre``, world.
+        load: nominal weight about ``centre``, world.
         vertices: deformed surface in the object's frame [m].
         level: height of the liquid's surface in the world [m].
     """
@@ -83,6 +86,8 @@ class Held:
     state: ContactState
     links: tuple[HandLink, ...]
     contacts: ContactSet
+    drives: Drives
+    ranks: Ranks
     wanted: ForceResult
     friction: FrictionResult
     centre: Floats
@@ -101,8 +106,14 @@ class Held:
         """Largest simulated normal force [N]."""
         return float(self.normal_forces.max())
 
-    def shifted(self, q: Floats, shift: Floats) -> Held:
-        """The same held object carried elsewhere by a pure translation: nothing else changes."""
+    def shifted(self, q: Floats, shift: Floats, up: Floats) -> Held:
+        """The same held object carried elsewhere by a pure translation: nothing else changes.
+
+        Args:
+            q: joints there.
+            shift: [m].
+            up: unit vector against gravity, along which the liquid's level is measured.
+        """
         T = pin.SE3(np.eye(3), shift)
         regions = tuple(
             replace(region, T_world_contact=T * region.T_world_contact, p_world_cells=region.p_world_cells + shift)
@@ -115,37 +126,33 @@ class Held:
             contacts=replace(self.contacts, points=self.contacts.points + shift),
             centre=self.centre + shift,
             centre_at_rest=self.centre_at_rest + shift,
-            level=None if self.level is None else self.level + float(shift[2]),
+            level=None if self.level is None else self.level + float(shift @ up),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Mass:
-    """Where the weight acts, in the object's frame."""
-
-    centre: Floats
-    at_rest: Floats
-    level: float | None
-
-
 class Presser:
-    """Presses and judges; one for a task.
+    """Presses and judges; one for a task. What is simulated is the nominal world; it is judged with the reserves.
 
     Args:
         prepared: the object.
         body: its mass, limits and contents.
         hand: the hand.
-        margin: distance of every contact from slipping and from its force limit, as part of the weight.
+        wanted: the forces that it needs; those under its weight on the earth, without reserves, by default.
         cells: grid cells along a side of each contact region.
     """
 
     def __init__(
-        self, prepared: PreparedObject, body: Body, hand: ClosingHand, *, margin: float = 0.05, cells: int = 10
+        self,
+        prepared: PreparedObject,
+        body: Body,
+        hand: ClosingHand,
+        wanted: WantedForces | None = None,
+        *,
+        cells: int = 10,
     ) -> None:
         self.prepared, self.body, self.hand, self.cells = prepared, body, hand, cells
-        self.weight = GRAVITY * body.mass
-        self.solver = ForceSolver(margin=margin * self.weight, explain=False)
-        self._explain = ForceSolver(margin=margin * self.weight, explain=True)
+        self.wanted = wanted if wanted is not None else WantedForces.of(body)
+        self.weight = self.wanted.weight
         limits = body.limits
         self.largest_force = limits.largest_force
         self.largest_pressure = np.inf if limits.pressure is None else limits.pressure
@@ -156,8 +163,8 @@ class Presser:
 
         Solids give more than their contacts alone; and coming down to the wanted force is as quick as going up.
         """
-        mu = max(self.body.material.friction, 0.05)
-        force = self.weight / (count * mu)
+        mu = max(self.wanted.reserve.friction * self.body.material.friction, 0.05)
+        force = self.wanted.largest_load / (count * mu)
         young = self.prepared.young / (1.0 - self.prepared.poisson**2)
         wall = self.prepared.body.wall if self.prepared.body is not None else None
         if wall is not None:
@@ -189,14 +196,14 @@ class Presser:
         """
         search = DepthSearch(np.array(depths, dtype=np.float64), deepest)
         best: Held | None = None
-        mass = self._mass(None, T_world_object)
+        centre = self.weight.acting(T_world_object).centre
         for _ in range(tries):
-            answer = self.simulate(*pose(search.depths), T_world_object, search.depths, mass)
+            answer = self.simulate(*pose(search.depths), T_world_object, search.depths, centre)
             if isinstance(answer, Failure):
                 if not search.failed(answer):
                     break
                 continue
-            mass = self._mass(answer.vertices, answer.state.T_world_object)
+            centre = answer.state.T_world_object.actInv(answer.centre)
             forces, wanted = self._by_group(answer, owners, len(depths))
             short = self.shortfall(answer)
             if short is None and (best is None or answer.largest_force < best.largest_force):
@@ -227,16 +234,32 @@ class Presser:
         stiffness = np.array([region.stiffness[2, 2] for region in held.state.regions])
         return float(((held.normal_forces - held.wanted.forces[:, 2]) / np.maximum(stiffness, 1e-9)).min())
 
+    def nominal_force(self, held: Held) -> float:
+        """The largest normal force that would hold without any reserve [N]."""
+        return self.wanted.nominal_force(held.contacts, held.centre, held.drives)
+
     def simulate(
-        self, q: Floats, T_world_palm: pin.SE3, T_world_object: pin.SE3, depths: Floats, mass: _Mass | None = None
+        self,
+        q: Floats,
+        T_world_palm: pin.SE3,
+        T_world_object: pin.SE3,
+        depths: Floats,
+        centre: Floats | None = None,
     ) -> Held | Failure:
-        """One contact simulation with settling, judged against limits and the smallest sufficient forces."""
-        mass = mass if mass is not None else self._mass(None, T_world_object)
+        """One contact simulation with settling, judged against limits and the smallest sufficient forces.
+
+        Args:
+            q, T_world_palm: the hand.
+            T_world_object: where the object is before it settles.
+            depths: of the finger groups, for the record [m].
+            centre: where its weight acts, in its frame [m]; as on the undeformed object when left out.
+        """
+        centre = centre if centre is not None else self.weight.acting(T_world_object).centre
         poses = self.hand.poses(q, T_world_palm)
         near = self.near(poses, T_world_object)
         if len(near) < 2:
             return Failure(Reason.TOO_FEW_FINGERS, float(len(near)), "links", found_in=Stage.CONTACT)
-        load = self._load(T_world_object, mass.centre)
+        load = self.weight.wrench(T_world_object, centre)
         state = settle(
             self.prepared,
             [self.hand.links[i].surface for i in near],
@@ -251,7 +274,7 @@ class Presser:
         if len(state.regions) < 2:
             return Failure(Reason.TOO_FEW_REGIONS, float(len(state.regions)))
         left = float(np.linalg.norm(state.residual[:3]) + np.linalg.norm(state.residual[3:]) / self._size)
-        if left > UNBALANCED * (self.weight + state.largest_force):
+        if left > UNBALANCED * (self.weight.size + state.largest_force):
             return Failure(Reason.NO_REST, left, detail="the contact simulation leaves this unbalanced")
         softest = min(float(np.diag(region.stiffness).min()) for region in state.regions)
         if not softest > 0.0:
@@ -263,28 +286,33 @@ class Presser:
         if broken is not None:
             return broken
         vertices = deformed_vertices(self.prepared, state)
-        mass = self._mass(vertices, state.T_world_object)
+        acting = self.weight.acting(state.T_world_object, vertices)
         contacts = self._contacts(state.regions, links)
-        centre = state.T_world_object.act(mass.centre)
-        weight = np.array([0.0, 0.0, -self.weight, 0.0, 0.0, 0.0])
-        wanted = self.solver.solve(contacts, weight, centre=centre)
+        centre = state.T_world_object.act(acting.centre)
+        drives = drives_at(self.hand, q, T_world_palm, links, contacts, self.weight.gravity)
+        ranks = ranks_at(contacts, centre, drives)
+        if isinstance(ranks, Failure):
+            return ranks
+        wanted = self.wanted.solve(contacts, centre, drives)
         if not wanted.feasible:
-            return self._infeasible(contacts, weight, centre)
+            return self.wanted.failure(contacts, centre, drives)
         normal = np.array([region.normal_force for region in state.regions])
-        friction = balancing_friction(contacts, weight, normal, centre=centre, tolerance=0.02)
+        friction = self.wanted.friction(contacts, centre, drives, normal)
         return Held(
             q,
             depths.copy(),
             state,
             links,
             contacts,
+            drives,
+            ranks,
             wanted,
             friction,
             centre,
-            state.T_world_object.act(mass.at_rest),
-            weight,
+            state.T_world_object.act(acting.at_rest),
+            self.wanted.load,
             vertices,
-            mass.level,
+            acting.level,
         )
 
     def near(self, Ts_world_link: Sequence[pin.SE3], T_world_object: pin.SE3) -> list[int]:
@@ -319,15 +347,6 @@ class Presser:
         """The largest force that object and pad permit [N]."""
         return min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
 
-    def _infeasible(self, contacts: ContactSet, weight: Floats, centre: Floats) -> Failure:
-        result = self._explain.solve(contacts, weight, centre=centre)
-        blame = str(result.blame[0]) if result.blame else "geometry"
-        if result.blame and Family.FORCE_LIMIT in result.blame[0].families:
-            needed = result.blame[0].largest_force
-            if needed is not None:
-                return Failure(Reason.NEEDS_MORE_FORCE, needed, detail=f"{needed:.3g} N would hold it")
-        return Failure(Reason.NO_FORCES, 1.0, detail=f"to blame: {blame}")
-
     def _contacts(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> ContactSet:
         return ContactSet.from_arrays(
             np.array([region.centre for region in regions]),
@@ -338,23 +357,6 @@ class Presser:
             radius=np.array([max(region.radius, 1e-5) for region in regions]),
             rotations=np.array([region.T_world_contact.rotation for region in regions]),
         )
-
-    def _mass(self, vertices: Floats | None, T_world_object: pin.SE3) -> _Mass:
-        up = T_world_object.rotation[2]
-        rest = self.body.centre_of_mass(up)
-        if vertices is None:
-            return _Mass(rest, rest, None)
-        body = self.body.deformed(vertices)
-        level = None
-        if body.liquid is not None:
-            liquid = body.liquid_at(up)
-            assert liquid is not None
-            level = float(T_world_object.translation[2] + liquid.level)
-        return _Mass(body.centre_of_mass(up), rest, level)
-
-    def _load(self, T_world_object: pin.SE3, centre: Floats) -> Floats:
-        force = np.array([0.0, 0.0, -self.weight])
-        return np.concatenate([force, np.cross(T_world_object.rotation @ centre, force)])
 
     def _by_group(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> tuple[Floats, Floats]:
         """Simulated and wanted normal force of each finger group [N]; a group has what its regions have together."""
@@ -415,8 +417,7 @@ def _hopeless(presser: Presser, pose: HandPose, T_world_object: pin.SE3) -> Fail
         return Failure(Reason.TOO_FEW_REGIONS, float(len(points)))
     mu = ALLOWANCE * body.material.friction
     contacts = ContactSet.from_arrays(np.array(points), np.array(normals), friction=mu, radius=0.01)
-    weight = np.array([0.0, 0.0, -presser.weight, 0.0, 0.0, 0.0])
-    if not presser.solver.solve(contacts, weight, centre=T.act(body.centre_of_mass(T.rotation[2]))).feasible:
+    if not presser.wanted.possible(contacts, T.act(presser.weight.acting(T).centre)):
         return Failure(Reason.NO_FORCES, 1.0, detail="the directions of the touches do not allow it")
     return None
 

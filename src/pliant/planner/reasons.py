@@ -12,6 +12,7 @@ class Stage(StrEnum):
     OPEN_HAND = "open hand"
     CLOSING = "closing"
     CONTACT = "contact"
+    RANK = "rank"
     STABILITY = "stability"
     REACH = "reach"
     MANIPULATION = "manipulation"
@@ -114,6 +115,24 @@ class Reason(StrEnum):
         "m",
         "try more hypotheses: the touches barely steady it",
     )
+    FREE_MOTION = (
+        "a motion of the object is free",
+        Stage.RANK,
+        "motions",
+        "try more hypotheses, or more fingers: these contacts cannot answer every wrench",
+    )
+    NO_SQUEEZE = (
+        "the joints cannot squeeze",
+        Stage.RANK,
+        "joints",
+        "try another preshape or other fingers: these do not move against each other",
+    )
+    CANNOT_COMMAND = (
+        "the joints cannot command the forces that hold it",
+        Stage.RANK,
+        "N",
+        "try another preshape or other fingers, or more hypotheses",
+    )
     FORCE_TOO_SMALL = ("force too small", Stage.STABILITY, "N", "raise the permitted force, or try more hypotheses")
     FRICTION_UNBALANCED = (
         "friction does not balance",
@@ -198,6 +217,12 @@ class Reason(StrEnum):
     LIFT_HITS = ("hits something while lifting", Stage.APPROACH, "m", "lift less, or leave more room above the object")
     NO_FREE_PATH = ("no free way to the object", Stage.APPROACH, "", "fewer obstacles, or another start of the arm")
     LESS_FORCE = ("others need less force", Stage.CHOICE, "N", "keep more plans (planner.keep) to have it among them")
+    BETTER_RANGE = (
+        "others among the gentlest keep their joints nearer to the middle",
+        Stage.CHOICE,
+        "",
+        "keep more plans (planner.keep), or a shorter shortlist (planner.shortlist)",
+    )
     BETTER_SCORE = (
         "others are better by the weights",
         Stage.CHOICE,

@@ -5,6 +5,7 @@ Everything that control, viewer, report and export need is in here; they compute
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from pliant.arrays import Floats
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.reasons import Rejection, Stage
-from pliant.planner.task import Task
+from pliant.planner.task import Task, Uncertainty
 
 
 class PlanStatus(StrEnum):
@@ -30,7 +31,7 @@ class Phase(StrEnum):
     """The phases of an operation, in their order."""
 
     APPROACH = "approach"
-    """The arm brings the open hand to the object."""
+    """Arm and hand go to the object; it ends where the fingers begin to close."""
     CLOSE = "close"
     """The fingers close to their first touches."""
     SQUEEZE = "squeeze"
@@ -39,6 +40,29 @@ class Phase(StrEnum):
     """The arm lifts."""
     MOVE = "move"
     """Fingers, arm or both move the object to the goal."""
+
+
+class ChoiceRule(StrEnum):
+    """What made the best grasp the best."""
+
+    ONLY = "the only grasp"
+    FORCE = "least force"
+    JOINT_RANGE = "best joint range"
+    ARM_PATH = "shortest arm path"
+    WEIGHTS = "weights"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the best grasp was chosen.   (theory 8.8)
+
+    Args:
+        rule: the one that decided between the best and the next.
+        shortlisted: among how many of the gentlest grasps; with weights, among all.
+    """
+
+    rule: ChoiceRule
+    shortlisted: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +77,19 @@ class PlannedContact:
             normal.
         p_link: the centre of pressure in the link's frame [m].
         force: simulated force on the object in the contact frame: two tangential, then normal [N].
-        wanted: the smallest sufficient force there, in the same frame [N].
+        wanted: the smallest sufficient force there, with the grasp's reserve, in the same frame [N].
         radius: of the patch [m].
         half_axes: of the patch along the frame's x and y [m].
         peak_pressure: [Pa].
         area: of the patch [m^2].
         depth: overlap of the undeformed surfaces [m].
         stiffness: force per displacement of the pad: tangential, tangential, normal [N/m].
-        friction: Coulomb coefficient.
+        friction: Coulomb coefficient, nominal.
         max_force: what pad and object permit [N].
         p_object_cells: k x 3 places of the pressure in the object's frame [m].
         pressures: k pressures there [Pa].
         cell_area: area of each of these cells [m^2].
+        pad_depth: how far the pad itself is pressed in at the deepest cell [m]; 0 for a rigid pad.
     """
 
     link: str
@@ -85,6 +110,7 @@ class PlannedContact:
     p_object_cells: Floats
     pressures: Floats
     cell_area: float
+    pad_depth: float = 0.0
 
     @property
     def normal_force(self) -> float:
@@ -109,12 +135,12 @@ class HeldState:
         contacts: its contact regions.
         centre_of_mass: of the deformed object with its liquid, in the world [m].
         centre_at_rest: of the undeformed object in the same pose, in the world [m].
-        load: weight: force [N] and torque about ``centre_of_mass`` [N m], world frame.
+        load: nominal weight: force [N] and torque about ``centre_of_mass`` [N m], world frame.
         torques: what the joints bear: J^T f and the links' own weight [N m, N].
-        friction_usage: largest part of the available friction that the balance needs; at most 1.
+        friction_usage: largest part of the friction of the reserve's worst world that the balance needs; at most 1.
         displacement: n x 3 of the mesh's vertices in the object's frame, rigid motion left out [m]; float32.
         volume_change: relative.
-        liquid_level: height of the liquid's surface in the world [m]; None without liquid.
+        liquid_level: height of the liquid's surface in the world along ``up`` [m]; None without liquid.
     """
 
     time: float
@@ -137,6 +163,12 @@ class HeldState:
         return max((contact.normal_force for contact in self.contacts), default=0.0)
 
     @property
+    def up(self) -> Floats:
+        """Unit vector against the weight; the world's z where nothing weighs."""
+        size = float(np.linalg.norm(self.load[:3]))
+        return -self.load[:3] / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+
+    @property
     def largest_pressure(self) -> float:
         """[Pa]"""
         return max((contact.peak_pressure for contact in self.contacts), default=0.0)
@@ -151,12 +183,19 @@ class Trajectory:
         q: n x joints.
         phases: n, the phase that each point belongs to (the first point of a phase closes the one before).
         object_poses: n x 7, position [m] and quaternion w x y z of the object in the world.
+        commands: n x joints, what position servos must be told so that the joints are at ``q`` under the contact
+            forces: q + tau / k. Where a servo's stiffness k is not known, q.   (theory 9)
     """
 
     times: Floats
     q: Floats
     phases: tuple[Phase, ...]
     object_poses: Floats
+    commands: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        if not self.commands.size:
+            object.__setattr__(self, "commands", self.q)
 
     @property
     def duration(self) -> float:
@@ -167,6 +206,11 @@ class Trajectory:
         """Joints at a time; held at both ends."""
         i, share = self._segment(time)
         return np.asarray(self.q[i] + share * (self.q[i + 1] - self.q[i]))
+
+    def command_at(self, time: float) -> Floats:
+        """What the servos are told at a time; held at both ends."""
+        i, share = self._segment(time)
+        return np.asarray(self.commands[i] + share * (self.commands[i + 1] - self.commands[i]))
 
     def object_at(self, time: float) -> pin.SE3:
         """T_world_object at a time, held at both ends: position linear, orientation along the shortest rotation."""
@@ -186,6 +230,24 @@ class Trajectory:
         return (float(self.times[max(at[0] - 1, 0)]), float(self.times[at[-1]])) if at else None
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """For how bad a world the planned forces hold.   (theory 8.10)
+
+    Args:
+        friction: factor on the friction coefficients; at most 1.
+        load: factor on the weight; at least 1.
+    """
+
+    friction: float = 1.0
+    load: float = 1.0
+
+    @classmethod
+    def of(cls, uncertainty: Uncertainty) -> Reserve:
+        """The worst friction and weight of an uncertainty's ranges."""
+        return cls(1.0 - uncertainty.friction, 1.0 + uncertainty.mass)
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedGrasp:
     """A grasp that holds, with the operation it was chosen for.
@@ -194,7 +256,7 @@ class PlannedGrasp:
         hypothesis: where it began.
         trajectory: the whole operation.
         states: the held object: first the grasp, then after the lift, then every step of the move.
-        q_pregrasp: joints with the open hand in place.
+        q_pregrasp: joints with the open hand in place; the hand-arm approach ends nearer to the touches.
         q_touch: joints at first touch.
         largest_force: largest normal force over the whole operation [N].
         largest_pressure: over the whole operation [Pa].
@@ -204,6 +266,17 @@ class PlannedGrasp:
         epsilon: Ferrari-Canny quality of the grasp's contacts, for comparison.
         slack: unbalanced part of the simulated contact forces [N].
         warnings: what is rough about it.
+        reserve: for how bad a world the planned forces hold.
+        nominal_force: largest normal force over the states that would suffice without that reserve [N]; nan where it is
+            not known.
+        grasp_singular_value: smallest singular value of G over the states; torques over the distance of the farthest
+            contact, patch moments over their arm e. 0: a wrench that cannot be answered. nan where it is not known.
+        hand_singular_value: smallest singular value of J over the states, in the joints that carry contacts [m/rad; 1
+            for prismatic joints]. Near 0: a finger that is stretched. nan where it is not known.
+        approach_s: duration of the approach up to the first touch [s]; nan where it is not known.
+        sequential_s: of the arm first and then the fingers, under the same limits [s]; nan where it is not known.
+        approach_way: how the approach was found: ``hand-arm``, ``straight``, ``over a place before``, ``sampled``;
+            then, after a semicolon, why it is no hand-arm approach to the stand-off distance asked for.
     """
 
     hypothesis: Hypothesis
@@ -219,6 +292,13 @@ class PlannedGrasp:
     epsilon: float
     slack: float = 0.0
     warnings: tuple[str, ...] = ()
+    reserve: Reserve = Reserve()
+    nominal_force: float = math.nan
+    grasp_singular_value: float = math.nan
+    hand_singular_value: float = math.nan
+    approach_s: float = math.nan
+    sequential_s: float = math.nan
+    approach_way: str = ""
 
     @property
     def grasp(self) -> HeldState:
@@ -257,6 +337,7 @@ class Plan:
         wall_s: wall time [s].
         cpu_s: CPU time of each stage, over all workers [s].
         versions: of pliant and what it computes with.
+        choice: how the best was chosen; None where there is none, or where the file is older.
     """
 
     task: Task
@@ -270,6 +351,7 @@ class Plan:
     wall_s: float = 0.0
     cpu_s: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    choice: Choice | None = None
 
     @property
     def best(self) -> PlannedGrasp | None:

@@ -1,7 +1,7 @@
 """The search over hypotheses: all to stable grasps first, then these to whole operations, least force first.
 
-A grasp's force while it is moved is never below its force at rest, so the search stops when no other can need less than
-those to be kept. Where joint range or arm path have a weight, there is no such bound: all are completed.
+A grasp's force while it is moved is never below its force at rest, so the search stops when no other can be among the
+gentlest or those to be kept. Where joint range or arm path have a weight, there is no such bound: all are completed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.reasons import Failure, Reason, Rejection
 from pliant.planner.results import PlannedGrasp
+from pliant.planner.selection import settled
 from pliant.planner.stability import HeldGrasp
 from pliant.planner.task import PlannerOptions
 from pliant.planner.worker_processes import Job, Spread
@@ -62,7 +63,7 @@ def find_stable(hypotheses: list[Hypothesis], job: Job, spread: Spread, progress
 
 
 def complete_stable(stable: Stable, options: PlannerOptions, job: Job, spread: Spread, progress: Progress) -> Completed:
-    """Stable grasps to whole operations, until no other can be among those to keep.
+    """Stable grasps to whole operations, until no other can be among the gentlest or those to keep.   (theory 8.8)
 
     Args:
         job: does this for one stable grasp: a PlannedGrasp or a Rejection.
@@ -75,8 +76,7 @@ def complete_stable(stable: Stable, options: PlannerOptions, job: Job, spread: S
 
     def needed() -> Iterator[list[HeldGrasp]]:
         for grasp in order:
-            enough = len(done) >= options.keep and not any(options.weights[1:])
-            if enough and grasp.held.largest_force >= sorted(found.largest_force for found in done)[options.keep - 1]:
+            if settled(sorted(found.largest_force for found in done), grasp.held.largest_force, options):
                 return
             rejected = _by_stage([*stable.rejections, *rejections])
             progress(what, len(done) + len(rejections), len(order), rejected)

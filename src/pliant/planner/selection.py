@@ -1,27 +1,85 @@
-"""Which grasp is best.   (theory 8.8)"""
+"""Which grasp is best: of the gentlest that with the best joint range, then with the shortest arm path. (theory 8.8)"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pliant.errors import OptionError, Problem
-from pliant.planner.results import PlannedGrasp
+from pliant.planner.results import Choice, ChoiceRule, PlannedGrasp
+from pliant.planner.task import PlannerOptions
 
 TIE = 0.01
-"""Scores this near to each other (relative) are a tie."""
+"""Values this near to each other (relative) are a tie."""
 
 
-def ranked(grasps: list[PlannedGrasp], weights: tuple[float, float, float] = (1.0, 0.0, 0.0)) -> list[PlannedGrasp]:
-    """Best first: smallest largest force; ties by the joint-range measure (7), then by the shortest arm path.
+class Ranking(NamedTuple):
+    """Grasps, best first, and the rule that put the first there; the first ``choice.shortlisted`` are the gentlest."""
 
-    Args:
-        weights: of largest force, joint range and arm path in the score, each relative to the best there is. By default
-            force alone decides until there is a tie.
+    grasps: list[PlannedGrasp]
+    choice: Choice | None
+
+
+def ranked(grasps: Sequence[PlannedGrasp], options: PlannerOptions) -> Ranking:
+    """Best first.
+
+    The shortlist comes first: the ``shortlist`` gentlest grasps, as far as the largest force of their whole operation
+    is at most ``force_tolerance`` above the smallest. Among them the smallest joint-range measure (7) decides, and
+    where it ties the shortest arm path. The others follow by their force. Where ``weights`` has one for joint range or
+    arm path, the weighted score decides in place of the shortlist, and ties in it go by joint range, then arm path.
     """
-    if not any(weights):
+    if not any(options.weights):
         raise OptionError("planner", Problem("weights", "all 0", "at least one above 0"))
     if not grasps:
-        return []
+        return Ranking([], None)
+    if scored(options):
+        order = _by_score(grasps, options.weights)
+        return Ranking(order, Choice(ChoiceRule.ONLY if len(order) == 1 else ChoiceRule.WEIGHTS, len(order)))
+    by_force = sorted(grasps, key=lambda grasp: (grasp.largest_force, grasp.hypothesis.number))
+    size = shortlisted([grasp.largest_force for grasp in by_force], options)
+    gentlest, others = by_force[:size], by_force[size:]
+    least = min(grasp.joint_range for grasp in gentlest)
+
+    def key(grasp: PlannedGrasp) -> tuple[int, float, float, int]:
+        return _step(grasp.joint_range, least), grasp.arm_path, grasp.joint_range, grasp.hypothesis.number
+
+    order = sorted(gentlest, key=key)
+    if len(by_force) == 1:
+        rule = ChoiceRule.ONLY
+    elif size == 1:
+        rule = ChoiceRule.FORCE
+    else:
+        tie = _step(order[1].joint_range, least) == _step(order[0].joint_range, least)
+        rule = ChoiceRule.ARM_PATH if tie else ChoiceRule.JOINT_RANGE
+    return Ranking(order + others, Choice(rule, size))
+
+
+def scored(options: PlannerOptions) -> bool:
+    """Whether the weights decide, and not the shortlist."""
+    return any(options.weights[1:])
+
+
+def shortlisted(forces: Sequence[float], options: PlannerOptions) -> int:
+    """How many of these largest forces, smallest first [N], are on the shortlist."""
+    most = (1.0 + options.force_tolerance) * forces[0]
+    return sum(force <= most for force in forces[: options.shortlist])
+
+
+def settled(forces: Sequence[float], bound: float, options: PlannerOptions) -> bool:
+    """Whether no grasp that needs at least ``bound`` [N] can be on the shortlist or among the grasps to keep.
+
+    Args:
+        forces: largest forces of the grasps completed so far, smallest first [N].
+    """
+    if scored(options) or len(forces) < options.keep or bound < forces[options.keep - 1]:
+        return False
+    full = len(forces) >= options.shortlist and bound >= forces[options.shortlist - 1]
+    return full or bound > (1.0 + options.force_tolerance) * forces[0]
+
+
+def _by_score(grasps: Sequence[PlannedGrasp], weights: tuple[float, float, float]) -> list[PlannedGrasp]:
+    """By the sum of largest force, joint range and arm path, each over the best there is and with its weight."""
     best = [
         max(min(values), 1e-12)
         for values in zip(*((g.largest_force, g.joint_range, g.arm_path) for g in grasps), strict=True)
@@ -34,7 +92,11 @@ def ranked(grasps: list[PlannedGrasp], weights: tuple[float, float, float] = (1.
     least = min(score(grasp) for grasp in grasps)
 
     def key(grasp: PlannedGrasp) -> tuple[int, float, float, int]:
-        tie = math.floor(math.log(max(score(grasp) / least, 1.0)) / math.log1p(TIE))
-        return tie, grasp.joint_range, grasp.arm_path, grasp.hypothesis.number
+        return _step(score(grasp), least), grasp.joint_range, grasp.arm_path, grasp.hypothesis.number
 
     return sorted(grasps, key=key)
+
+
+def _step(value: float, least: float) -> int:
+    """How many ties a value lies above the least one."""
+    return math.floor(math.log(max(value / max(least, 1e-12), 1.0)) / math.log1p(TIE))

@@ -13,6 +13,7 @@ from pliant.planner.context import PlanningContext
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.pressing import Held
 from pliant.planner.reasons import Failure, Reason, Stage
+from pliant.robot import PALM_FRAME
 
 BESIDE_PAD = 1.5e-3
 """How far outside its region a pad may be touched [m]."""
@@ -67,9 +68,12 @@ def unsound(context: PlanningContext, held: Held) -> Failure | None:
 
 
 def overloaded(context: PlanningContext, held: Held) -> Failure | None:
-    """Whether a joint must bear more than it can."""
+    """Whether a joint must bear more than it can; the arm also what may come on top of the weight.
+
+    The hand's joints under pushes are part of the force problem: what they bear depends on the squeeze.
+    """
     torques, limits = joint_torques(context, held), context.assembly.torque_limits
-    share = np.abs(torques) / limits
+    share = (np.abs(torques) + _pushed(context, held)) / limits
     worst = int(np.argmax(np.where(np.isfinite(share), share, 0.0)))
     if share[worst] <= 1.0:
         return None
@@ -77,10 +81,30 @@ def overloaded(context: PlanningContext, held: Held) -> Failure | None:
     return Failure(Reason.TORQUE_LIMIT, float(share[worst]), detail=detail)
 
 
+def _pushed(context: PlanningContext, held: Held) -> Floats:
+    """What disturbances add to the arm's joints at most [N m, N]; the palm passes them on whole."""
+    robot, added = context.robot, np.zeros(context.robot.dof)
+    extra = context.presser.wanted.disturbances
+    if len(extra):
+        arm = context.assembly.arm_joints
+        robot.update(held.q)
+        J = robot.live_jacobian(PALM_FRAME)[:, arm]
+        lever = held.centre - robot.data.oMf[robot.frame_id(PALM_FRAME)].translation
+        wrenches = np.hstack([extra[:, :3], extra[:, 3:] + np.cross(lever, extra[:, :3])])
+        added[arm] = np.abs(wrenches @ J).max(axis=0)
+    return added
+
+
 def joint_torques(context: PlanningContext, held: Held) -> Floats:
     """What the joints bear: the contact forces' reaction J^T f and the robot's own weight [N m, N]."""
+    own = context.robot.gravity_torques(held.q, gravity=context.task.goal.gravity)
+    return np.asarray(own + contact_torques(context, held))
+
+
+def contact_torques(context: PlanningContext, held: Held) -> Floats:
+    """The contact forces' part of it [N m, N]."""
     robot = context.robot
-    torques = robot.gravity_torques(held.q)
+    torques = np.zeros(robot.dof)
     robot.update(held.q)
     for region, link in zip(held.state.regions, held.links, strict=True):
         arm = region.centre - robot.data.oMf[robot.frame_id(link.name)].translation

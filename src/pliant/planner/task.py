@@ -10,6 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
+from pliant.constants import GRAVITY
+from pliant.errors import OptionError, Problem
 from pliant.objects import Body, Mesh
 from pliant.robot import Assembly
 
@@ -31,6 +33,52 @@ class Carrier(Enum):
 
 
 @dataclass(frozen=True)
+class Push:
+    """What may push the held object beside its weight: a given force and torque, or any force up to a size.
+
+    Args:
+        force: in the world, at the object's centre of mass [N].
+        torque: in the world [N m].
+        any_force: size of a force that may come from any direction [N].
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    force: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    any_force: float = 0.0
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """By how much the world may differ from the task: half widths of ranges.   (theory 8.10)
+
+    Args:
+        position: of the object along the world's x and y [m].
+        turn: of the object about the vertical [rad].
+        friction, mass, young: relative.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    position: float = 0.003
+    turn: float = 0.0524
+    friction: float = 0.15
+    mass: float = 0.05
+    young: float = 0.2
+
+    def __post_init__(self) -> None:
+        most = {"position": np.inf, "turn": np.inf, "friction": 1.0, "mass": 1.0, "young": 1.0}
+        wrong = [
+            Problem(name, f"{getattr(self, name)!r}", "0 or more" + (", below 1" if bound == 1.0 else ""))
+            for name, bound in most.items()
+            if not 0.0 <= getattr(self, name) < bound
+        ]
+        if wrong:
+            raise OptionError("uncertainty", wrong)
+
+
+@dataclass(frozen=True)
 class Goal:
     """What must happen to the object once it is held.
 
@@ -41,6 +89,8 @@ class Goal:
         frame: world, object or palm.
         steps: into how many steps the move is cut.
         by: fingers, arm or both.
+        disturbances: pushes that the held object must bear, each on top of its weight.
+        gravity: acceleration in the world [m/s^2].
     """
 
     # Read by pydantic where a document holds a goal; a plain dict, so nothing is imported for it.
@@ -52,11 +102,19 @@ class Goal:
     frame: MoveFrame = MoveFrame.PALM
     steps: int = 20
     by: Carrier = Carrier.FINGERS
+    disturbances: tuple[Push, ...] = ()
+    gravity: tuple[float, float, float] = (0.0, 0.0, -GRAVITY)
 
     @property
     def moves(self) -> bool:
         """Whether anything beyond lifting is asked."""
         return bool(np.any(self.translation) or np.any(self.rotation))
+
+    @property
+    def up(self) -> Floats:
+        """Unit vector against gravity, in the world; the world's z where there is none."""
+        size = float(np.linalg.norm(self.gravity))
+        return -np.array(self.gravity) / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -69,12 +127,18 @@ class PlannerOptions:
         keep: how many plans to keep.
         method: where the approach directions come from: polyhedron, sphere or box.
         hypotheses: at most so many are tried, drawn evenly from all combinations.
-        margin: how far every contact stays from slipping, as part of the weight.
+        margin: how far every contact stays from slipping, as part of the weight on the earth.
         speed: part of the joint speeds that may be used.
         move_tolerance: how far the object may stay from the wanted place at every step of the move [m].
         turn_tolerance: the same for its orientation [rad].
-        weights: of the choice: largest force, joint range, arm path; each is compared with the best there is. With
-            weights beside the first every stable grasp has to be completed, which takes longer.
+        weights: of largest force, joint range and arm path in a score, each compared with the best there is. With
+            one beside the first the score chooses in place of the shortlist; every stable grasp has to be completed
+            for it, which takes longer.
+        shortlist: so many of the gentlest grasps are compared by joint range, then by arm path.   (theory 8.8)
+        force_tolerance: .. as far as their largest force is at most this part above the smallest.
+        cost: what the wanted forces make small: the largest of them, or [D]'s loading, the sum of sigma.
+        standoff: distance of the finger tips from their touches at the end of the hand-arm approach [m].
+        tip_targets: whether the hand-arm approach steers the tips' positions or their whole poses.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
@@ -89,6 +153,11 @@ class PlannerOptions:
     move_tolerance: float = 2e-3
     turn_tolerance: float = 0.0524
     weights: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    shortlist: int = 5
+    force_tolerance: float = 0.05
+    cost: Literal["largest", "loading"] = "largest"
+    standoff: float = 0.01
+    tip_targets: Literal["position", "pose"] = "position"
 
 
 @dataclass(frozen=True)
@@ -103,6 +172,7 @@ class Task:
         scene: obstacles, in world coordinates.
         goal: what must happen.
         options: how hard to search.
+        uncertainty: by how much the world may differ from all this.
         name: for messages and files.
         notes: what was assumed or repaired while reading.
         source: the task file's text, where it came from one.
@@ -115,6 +185,7 @@ class Task:
     scene: tuple[Mesh, ...] = ()
     goal: Goal = field(default_factory=Goal)
     options: PlannerOptions = field(default_factory=PlannerOptions)
+    uncertainty: Uncertainty = field(default_factory=Uncertainty)
     name: str = "task"
     notes: tuple[str, ...] = ()
     source: str = ""

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -20,6 +21,8 @@ from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp
 from pliant.robot import Robot
+
+Share = TypeVar("Share", float, Floats)
 
 
 def contact_names(links: Sequence[str]) -> tuple[str, ...]:
@@ -86,14 +89,14 @@ class Moment:
 
     @property
     def liquid_level(self) -> float | None:
-        """Height of the liquid's surface in the world [m]; between two states it goes along with the vessel."""
+        """Height of the liquid's surface in the world, along ``up`` [m]; between two states it goes with the vessel."""
         if self.state is None or self.state.liquid_level is None:
             return None
-        rise = self.T_world_object.translation[2] - self.state.T_world_object.translation[2]
-        return float(self.state.liquid_level + rise)
+        shift = self.T_world_object.translation - self.state.T_world_object.translation
+        return float(self.state.liquid_level + self.state.up @ shift)
 
 
-def force_share(depth_share: float) -> float:
+def force_share(depth_share: Share) -> Share:
     """Part of the grasp's forces at a part of its depth: Hertz's power 1.5."""
     return depth_share**1.5
 
@@ -208,19 +211,30 @@ class ContactTimeline(Timeline):
         self.max_force = np.array([contact.max_force for contact in first])
         self.radius = np.array([max(contact.radius, 1e-4) for contact in first])
         self.stiffness = np.array([_diagonal(contact.stiffness) for contact in first])
+        self.reserve = grasp.reserve
         self.q_pregrasp, self.q_touch = grasp.q_pregrasp, grasp.q_touch
         self._states = [_state_forces(robot, first, state) for state in grasp.states]
         self._state_times = self.times.tolist()
-        self._asked, self._answer = -1.0, self.trajectory.at(-1.0)
+        self._asked, self._joints, self._commands = -1.0, self.trajectory.at(-1.0), self.trajectory.command_at(-1.0)
         finite = (np.isfinite(a).all() for state in self._states for a in vars(state).values())
-        if not (all(finite) and np.isfinite(self.trajectory.q).all()):
+        joints = self.trajectory.q, self.trajectory.commands
+        if not (all(finite) and all(np.isfinite(table).all() for table in joints)):
             raise OptionError("plan", Problem("states", "numbers that are not finite", "plan again"))
 
     def joints(self, time: float) -> Floats:
         """Planned joints; the same array is given out again while time stands still."""
+        self._ask(time)
+        return self._joints
+
+    def commands(self, time: float) -> Floats:
+        """What the servos are told so that the joints are where they are planned to be; likewise."""
+        self._ask(time)
+        return self._commands
+
+    def _ask(self, time: float) -> None:
         if time != self._asked:
-            self._asked, self._answer = time, self.trajectory.at(time)
-        return self._answer
+            self._asked = time
+            self._joints, self._commands = self.trajectory.at(time), self.trajectory.command_at(time)
 
     def forces_at(self, time: float) -> PlannedForces:
         """Forces, points and load at a time."""

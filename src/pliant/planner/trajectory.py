@@ -12,15 +12,17 @@ from scipy.spatial.transform import Rotation, RotationSpline
 
 from pliant.arrays import Floats
 from pliant.constants import GRAVITY
-from pliant.contact import volume_change
+from pliant.contact import ContactRegion, pad_dent, volume_change
 from pliant.grasp import joint_range
-from pliant.motion import JointLimits, time_path
-from pliant.planner.approach import ArmPath, path_length
+from pliant.motion import JointLimits, arm_then_fingers
+from pliant.planner.approach import ApproachMethod, ApproachPath, path_length
+from pliant.planner.closing_hand import HandLink
+from pliant.planner.commands import servo_commands
 from pliant.planner.context import PlanningContext
 from pliant.planner.manipulation import Lift, Step
 from pliant.planner.pressing import Held
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Trajectory
-from pliant.planner.stability import HeldGrasp, joint_torques
+from pliant.planner.stability import HeldGrasp, contact_torques, joint_torques
 
 DENSE = 0.02
 """Largest time between two points of a smooth motion [s]: a player goes straight in between."""
@@ -42,14 +44,14 @@ class Operation:
 
     Args:
         grasp: the stable grasp.
-        approach: the arm's path to it.
-        close, squeeze: joints while the fingers close, then press; n x joints.
+        approach: the path of arm and hand to where the fingers begin to close.
+        close, squeeze: joints while the fingers close from there, then press; n x joints.
         lift: the lift.
         steps: of the move after it.
     """
 
     grasp: HeldGrasp
-    approach: ArmPath
+    approach: ApproachPath
     close: Floats
     squeeze: Floats
     lift: Lift
@@ -65,10 +67,12 @@ def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGras
     rest = context.task.T_world_object
     furthest = float(np.linalg.norm(context.body.mesh.vertices, axis=1).max())
     timed = _TrajectoryBuilder(context.task.q_start, rest, furthest)
-    times, points = time_path(path.corners, limits, dt=0.05)
+    times, points = path.timed_corners(limits)
     timed.add(Phase.APPROACH, times, points, [rest] * len(points))
     timed.dense(Phase.APPROACH, path.dense, gentle, [rest] * len(path.dense))
+    arrived = timed.now
     timed.dense(Phase.CLOSE, close, gentle, [rest] * len(close))
+    touched = timed.now
     held_at, lifted_at = grasp.held.state.T_world_object, lift.end.held.state.T_world_object
     timed.dense(Phase.SQUEEZE, squeeze, gentle, _even(rest, held_at, len(squeeze)), least=SQUEEZING)
     states = [_state(context, grasp.held, timed.now, Phase.SQUEEZE)]
@@ -83,9 +87,14 @@ def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGras
         states += [
             _state(context, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
-    trajectory = timed.trajectory()
+    helds = [grasp.held, lift.end.held, *(step.held for step in steps)]
+    commands, unknown = servo_commands(
+        context.assembly, timed.trajectory(), states, [contact_torques(context, held) for held in helds]
+    )
+    trajectory = replace(timed.trajectory(), commands=commands)
     held_part = np.array([state.q for state in states])
     hand = context.assembly.hand_joints
+    everywhere = [grasp.held, *(step.held for step in steps)]
     warnings = {w for region in grasp.held.state.regions for w in region.warnings} | set(grasp.held.state.warnings)
     return PlannedGrasp(
         hypothesis=grasp.hypothesis,
@@ -100,8 +109,31 @@ def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGras
         arm_path=path_length(context, path.points),
         epsilon=grasp.epsilon,
         slack=float(np.linalg.norm(grasp.held.state.residual[:3])),
-        warnings=tuple(sorted(warnings)),
+        warnings=(*sorted(warnings), *unknown),
+        reserve=context.presser.wanted.reserve,
+        nominal_force=max(context.presser.nominal_force(held) for held in everywhere),
+        grasp_singular_value=min(float(held.ranks.grasp[-1]) for held in everywhere),
+        hand_singular_value=min(float(held.ranks.hand[-1]) for held in everywhere),
+        approach_s=touched,
+        sequential_s=_arm_then_fingers(context, path, gentle) + touched - arrived,
+        approach_way=path.description,
     )
+
+
+def _arm_then_fingers(context: PlanningContext, path: ApproachPath, gentle: JointLimits) -> float:
+    """Duration of the arm with fixed fingers, then the fingers, to the end of the approach [s].   (theory 5.6)
+
+    Beside a hand-arm approach the arm goes straight in joint space; else it takes the same path.
+    """
+    points = path.points
+    if path.method is ApproachMethod.HAND_ARM:
+        return float(arm_then_fingers(context.assembly, points[[0, -1]], context.limits)[0][-1])
+    corners, dense, hand = path.corners.copy(), path.dense.copy(), context.assembly.hand_joints
+    corners[:, hand] = dense[:, hand] = points[0, hand]
+    fingers = np.array([dense[-1], points[-1]])
+    slow = smooth_motion(dense, gentle).times
+    last = arm_then_fingers(context.assembly, fingers, context.limits)[0][-1]
+    return float(arm_then_fingers(context.assembly, corners, context.limits)[0][-1] + slow[-1] + last)
 
 
 @dataclass
@@ -252,6 +284,16 @@ def _rates(path: Floats) -> tuple[Floats, Floats]:
     return np.abs(first).max(axis=0), np.abs(second).max(axis=0)
 
 
+def _pad_depth(region: ContactRegion, link: HandLink) -> float:
+    """How far the link's pad is pressed in at the deepest cell [m]."""
+    compliance = link.surface.compliance
+    if compliance == 0.0 or not len(region.pressures):
+        return 0.0
+    T = region.T_world_contact
+    xy = ((region.p_world_cells - T.translation) @ T.rotation)[:, :2]
+    return float(pad_dent(xy, region.pressures, region.cell_area, compliance).depths.max())
+
+
 def _state(context: PlanningContext, held: Held, time: float, phase: Phase) -> HeldState:
     T = held.state.T_world_object
     poses = context.robot.poses([link.name for link in held.links], held.q)
@@ -278,6 +320,7 @@ def _state(context: PlanningContext, held: Held, time: float, phase: Phase) -> H
                 p_object_cells=(region.p_world_cells - T.translation) @ T.rotation,
                 pressures=np.array(region.pressures),
                 cell_area=region.cell_area,
+                pad_depth=_pad_depth(region, link),
             )
         )
     return HeldState(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
+from pliant.robot.compound import SPEED, TURN_SPEED
 from pliant.robot.description import ArmDescription, JointServo
 from pliant.robot.model import Robot
 from pliant.robot.modules import Arm
 from pliant.robot.urdf import Inertial, Joint, Link, Urdf
 
 REACH = 5.0
-SPEED, TURN_SPEED = 0.5, 1.5
 
 
 def floating_arm(name: str = "floating") -> Arm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from pliant.arrays import Bools, Floats, Records
 from pliant.constants import GRAVITY
 from pliant.errors import OptionError, Problem, RobotError, unknown_name
+from pliant.robot.compound import ball_joints
 from pliant.robot.kinematic_tree import build_model
-from pliant.robot.urdf import Urdf
+from pliant.robot.urdf import Joint, Urdf
 from pliant.robot.urdf_reading import read_urdf
 
 
 def load_robot(
     urdf: str | Path, *, package_dirs: Iterable[str | Path] = (), T_world_base: pin.SE3 | None = None
 ) -> Robot:
-    """Read any URDF (revolute, continuous, prismatic, fixed and mimic joints; trees of any shape).
+    """Read any URDF: revolute, continuous, prismatic, fixed, mimic, floating, planar and spherical joints in any tree.
 
     Args:
         urdf: the file.
@@ -30,6 +31,16 @@ def load_robot(
         T_world_base: where the root link stands; the world's origin by default.
     """
     return Robot(read_urdf(urdf, package_dirs=package_dirs), T_world_base=T_world_base)
+
+
+class Ball(NamedTuple):
+    """Yaw, pitch and roll of a ball joint, which follow each other: the first of their rows among the moving joints
+    and of their columns in ``q``, and the number of the frame that they turn.
+    """
+
+    row: int
+    column: int
+    frame: int
 
 
 class Robot:
@@ -46,6 +57,7 @@ class Robot:
         joint_names: independent joints.
         lower, upper: joint limits, those of the followers included [rad, m].
         velocity_limits, effort_limits: largest joint speed [rad/s, m/s] and torque or force [N m, N]; inf if unknown.
+        balls: every three joints that together are a ball joint.
     """
 
     def __init__(self, urdf: Urdf, *, T_world_base: pin.SE3 | None = None) -> None:
@@ -57,6 +69,14 @@ class Robot:
         self._set_coordinates()
         self.link_names = tuple(link.name for link in urdf.links)
         self._frames = {frame.name: i for i, frame in enumerate(self.model.frames) if frame.type == pin.BODY}
+        self.balls = tuple(ball for three in ball_joints(urdf.joints) if (ball := self._ball(*three)) is not None)
+
+    def _ball(self, yaw: Joint, pitch: Joint, roll: Joint) -> Ball | None:
+        """None where another joint hangs between them or follows one of them: then they are just three joints."""
+        row, column = self.model.getJointId(yaw.name) - 1, self.joint_names.index(yaw.name)
+        in_a_row = [*self.model.names][row + 1 : row + 4] == [yaw.name, pitch.name, roll.name]
+        followed = np.count_nonzero(self.fold[:, column : column + 3]) > 3
+        return Ball(row, column, self._frames[roll.child]) if in_a_row and not followed else None
 
     def _set_coordinates(self) -> None:
         """Independent joints, the fold matrix and limits that respect every follower."""

@@ -67,7 +67,10 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint between two links. Limits in rad or m, rad/s or m/s, N m or N; infinite where none is given."""
+    """A joint between two links. Limits in rad or m, rad/s or m/s, N m or N; infinite where none is given.
+
+    ``compound`` is the name of the joint of several degrees of freedom of which this is one coordinate, if it is.
+    """
 
     name: str
     kind: str
@@ -82,6 +85,7 @@ class Joint:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+    compound: str = ""
 
     @property
     def moves(self) -> bool:

@@ -10,11 +10,12 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.errors import Problem, RobotError, closest, unknown_name
+from pliant.robot.compound import COMPOUND, SPEED, TURN_SPEED, single_joints
 from pliant.robot.mesh_paths import MeshPaths
 from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.xml import Element, parse_xml, read_xml
 
-KINDS = (*MOVING, "fixed")
+KINDS = (*MOVING, "fixed", *COMPOUND)
 HUGE = 1e9
 MAX_JOINTS, MAX_LINKS = 200, 2000
 """Beyond these a model would take gigabytes (some of Pinocchio's tables grow with the cube of the joints)."""
@@ -69,7 +70,7 @@ class _Reader:
             self._material(element)
         links = [self._link(element) for element in self.root.all("link")]
         joints = [self._joint(element) for element in self.root.all("joint")]
-        moving = sum(joint.kind in MOVING for joint in joints)
+        moving = sum(len(COMPOUND.get(joint.kind, (joint.kind,))) for joint in joints if joint.kind != "fixed")
         if not links:
             self._problem(self.root, "robot", "has no link", "a robot is at least one <link>")
         elif moving > MAX_JOINTS or len(links) > MAX_LINKS:
@@ -79,6 +80,7 @@ class _Reader:
             self._check_tree(links, joints)
         if self.problems:
             raise RobotError(self.source, self.problems)
+        links, joints = self._split_compound(links, joints)
         return Urdf(
             self.root.attributes.get("name", "robot"), tuple(links), tuple(joints), self.source, tuple(self.notes)
         )
@@ -129,7 +131,7 @@ class _Reader:
         axis = self._vector(axis_element, "xyz", 3, (1.0, 0.0, 0.0), where)
         length = math.hypot(*axis)
         if not 1e-9 < length < 1e9:
-            if kind != "fixed":
+            if kind not in ("fixed", "floating", "spherical"):
                 what = f"axis {_text(axis)} has no direction"
                 self._problem(axis_element or element, where, what, "give a unit vector")
             axis, length = (1.0, 0.0, 0.0), 1.0
@@ -154,9 +156,9 @@ class _Reader:
 
     def _limits(self, element: Element, kind: str, where: str) -> tuple[float, float, float, float]:
         limit = element.first("limit")
-        if kind not in MOVING:
+        if kind not in MOVING and kind not in COMPOUND:
             return -math.inf, math.inf, math.inf, math.inf
-        if limit is None and kind != "continuous":
+        if limit is None and kind != "continuous" and kind not in COMPOUND:
             self._problem(element, where, f"is {kind} but has no <limit>", "give lower, upper, effort and velocity")
         velocity = self._number(limit, "velocity", math.inf, where)
         effort = self._number(limit, "effort", math.inf, where)
@@ -170,6 +172,8 @@ class _Reader:
             return -math.inf, math.inf, velocity, effort
         lower = self._number(limit, "lower", 0.0, where)
         upper = self._number(limit, "upper", 0.0, where)
+        if kind in COMPOUND and lower == upper:
+            return -math.inf, math.inf, velocity, effort
         if lower == upper:
             self.notes.append(
                 f"joint '{element.attributes.get('name', '')}' cannot move: both its limits are {lower:g}"
@@ -252,6 +256,28 @@ class _Reader:
         xyz = self._vector(origin, "xyz", 3, (0.0, 0.0, 0.0), where)
         rpy = self._vector(origin, "rpy", 3, (0.0, 0.0, 0.0), where)
         return pin.SE3(pin.rpy.rpyToMatrix(*rpy), np.array(xyz))
+
+    # -- joints of several degrees of freedom ------------------------------------------------------------------
+
+    def _split_compound(self, links: list[Link], joints: list[Joint]) -> tuple[list[Link], list[Joint]]:
+        """Floating, planar and spherical joints as chains of single ones, each mentioned in the notes."""
+        singles: list[Joint] = []
+        for joint in joints:
+            if joint.kind not in COMPOUND:
+                singles.append(joint)
+                continue
+            between, chain = single_joints(joint)
+            for kind, added, there in (("link", between, links), ("joint", chain, joints)):
+                if taken := {item.name for item in added} & {item.name for item in there}:
+                    what = f"has the name of a part of joint '{joint.name}', which is {joint.kind}"
+                    raise RobotError(self.source, Problem(f"{kind} '{min(taken)}'", what, "rename it"))
+            links, singles = [*links, *between], [*singles, *chain]
+            note = f"joint '{joint.name}' is {joint.kind}: coordinates {', '.join(single.name for single in chain)}"
+            if math.isinf(joint.velocity):
+                slides = "" if joint.kind == "spherical" else f"{SPEED:g} m/s and "
+                note += f"; a speed of {slides}{TURN_SPEED:g} rad/s is assumed"
+            self.notes.append(note)
+        return links, singles
 
     # -- values --------------------------------------------------------------------------------------------------
 
@@ -355,6 +381,9 @@ class _Reader:
             if joint.mimic is None:
                 continue
             where = f"joint '{joint.name}', mimic"
+            if joint.kind in COMPOUND:
+                self._problem(lines[joint.name], where, f"a {joint.kind} joint cannot follow another", "leave it out")
+                continue
             if joint.mimic.joint not in moving:
                 missing = unknown_name("other moving joint", joint.mimic.joint, [n for n in moving if n != joint.name])
                 self._problem(lines[joint.name], where, missing.what, missing.allowed)

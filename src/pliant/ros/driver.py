@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from pliant.arrays import Floats
+from pliant.arrays import Bools, Floats
 from pliant.control import MOST_AHEAD, JointReading, Sample
 from pliant.errors import OptionError, Problem
 from pliant.robot import Assembly
@@ -98,7 +98,7 @@ class RosDriver:
         point = JointTrajectoryPoint(positions=target.tolist(), time_from_start=Duration.of(self.period))
         self._link.publish(self._command, JointTrajectory(joint_names=list(self.joint_names), points=[point]))
 
-    def command_torques(self, torques: Floats) -> None:
+    def command_torques(self, torques: Floats, *, joints: Bools | None = None, positions: Floats | None = None) -> None:
         raise OptionError("ros", "this driver takes positions only")
 
     def step(self) -> None:

@@ -138,13 +138,13 @@ class PlanningNode:
 
 
 def trajectory_message(plan: Plan, grasp: PlannedGrasp) -> JointTrajectory:
-    """The whole operation as trajectory_msgs/JointTrajectory, starting when it is received (stamp 0)."""
+    """The whole operation's commands as trajectory_msgs/JointTrajectory, starting when it is received (stamp 0)."""
     path = grasp.trajectory
     return JointTrajectory(
         joint_names=list(plan.task.assembly.robot.joint_names),
         points=[
             JointTrajectoryPoint(positions=q, time_from_start=Duration.of(t))
-            for t, q in zip(path.times.tolist(), path.q.tolist(), strict=True)
+            for t, q in zip(path.times.tolist(), path.commands.tolist(), strict=True)
         ],
     )
 

@@ -56,11 +56,9 @@ class RegionFilter:
 
     Args:
         noise: Q and R.
-        force_factor: calibration factor k, by which planned forces are scaled beforehand.
     """
 
     noise: FilterNoise = field(default_factory=FilterNoise)
-    force_factor: float = 1.0
     z: Floats | None = field(default=None, init=False)
     P: Floats = field(init=False)
     gain: Floats = field(init=False)
@@ -88,7 +86,7 @@ class RegionFilter:
         seen = None if measured is None else _state(*measured)
         if seen is not None and not np.isfinite(seen).all():
             seen = None
-        plan = None if planned is None else _state(self.force_factor * planned[0], planned[1])
+        plan = None if planned is None else _state(*planned)
         increment = plan - self._planned if plan is not None and self._planned is not None else np.zeros(4)
         self._planned = plan
         if self.z is None:

@@ -14,6 +14,9 @@ from pliant.robot import CellLayout, HandDescription, TactileArray, cell_layout
 from pliant.tactile.cells import CellHealth, mend_forces
 from pliant.tactile.pad import PadSensor
 
+SPREAD = 6.0
+"""A patch without a strong cell counts from so many times the smallest force of a cell on."""
+
 
 @dataclass(frozen=True, eq=False)
 class TactileFrame:
@@ -141,7 +144,8 @@ class TactileProcessor:
 def find_regions(
     array: TactileArray, layout: CellLayout, forces: Floats, saturated: Bools | None = None
 ) -> tuple[TactileRegion, ...]:
-    """Patches of cells that hang together (diagonals count) and reach the array's smallest force; strongest first.
+    """Patches of cells that hang together (diagonals count) and reach the array's smallest force with their strongest
+    cell, or ``SPREAD`` times that all together, as a soft thing that lies flat on the pad does; strongest first.
 
     A patch includes its weak rim, so its force is the whole force there; the centre of pressure is the mean of row and
     column weighted with force, put back on the (bent) surface.
@@ -149,7 +153,7 @@ def find_regions(
     labels, sums = _patches(np.ascontiguousarray(forces, dtype=np.float64))
     regions = []
     for i, (total, row, column, peak) in enumerate(sums.tolist()):
-        if peak < array.min_force:
+        if peak < array.min_force and total < SPREAD * array.min_force:
             continue
         cells = labels == i + 1
         cell = (row / total, column / total)

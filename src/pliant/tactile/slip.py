@@ -21,13 +21,12 @@ class Slip:
     """How far things have gone since the grasp was made.
 
     Attributes:
-        common_shift: what all contacts have gone beyond the plan in common [m].
-        largest_shift: the contact that has gone farthest beyond the plan [m]; pads roll on an object that is turned.
-        slide: all contacts together along the load [m]; one that hops alone is no slide.
+        common_shift: what every contact has gone beyond the plan in the direction of their mean [m]. A single centre of
+            pressure wanders by millimetres when a pad rolls, above all along a straight wall: that is no slip.
+        slide: what every contact has gone along the load [m].
     """
 
     common_shift: float
-    largest_shift: float
     slide: float
 
 
@@ -57,12 +56,14 @@ class SlipSense:
             return None
         moved = (estimate.places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
         sure = self.sensed & (measured_forces(estimate.measured) > self.touch)
-        largest = float(np.linalg.norm(moved, axis=1)[sure].max(initial=0.0))
         if axes is None or not sure.any() or not sure[self.sensed].all():
-            return Slip(0.0, largest, 0.0)
+            return Slip(0.0, 0.0)
         # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
         turned = np.einsum("nij,nkj,nk->ni", axes, moment.axes, moved)[sure]
-        common = float(np.linalg.norm(turned.mean(axis=0)))
-        size = float(np.linalg.norm(moment.load[:3]))
-        slide = float((turned @ (moment.load[:3] / size)).min()) if size > 0.0 else 0.0
-        return Slip(common, largest, slide)
+        return Slip(_together(turned, turned.mean(axis=0)), _together(turned, moment.load[:3]))
+
+
+def _together(moved: Floats, direction: Floats) -> float:
+    """How far all of them have gone in a direction [m]; 0 where one has not, or where there is no direction."""
+    size = float(np.linalg.norm(direction))
+    return max(float((moved @ direction).min()) / size, 0.0) if size > 0.0 else 0.0

@@ -23,14 +23,12 @@ class TrackingOptions:
     Args:
         noise: of the filter.
         filter: whether forces and points pass through the filter; off: the latest measurement counts.
-        force_factor: k of a calibration, measured over planned force.
         spike_force: a force that jumps by more than this and by more than itself from frame to frame is a spike [N].
         spike_frames: a jump that lasts longer than so many frames is believed.
     """
 
     noise: FilterNoise
     filter: bool
-    force_factor: float
     spike_force: float
     spike_frames: int
 
@@ -88,8 +86,7 @@ class ContactTracker:
         self.sensed = np.array([bool(names) for names in self.arrays_of])
         self.used = tuple(dict.fromkeys(name for names in self.arrays_of for name in names))
         self.pads = {name: PadWatch() for name in processor.arrays}
-        k = options.force_factor
-        self.filters = [RegionFilter(options.noise, k) for _ in range(n)]
+        self.filters = [RegionFilter(options.noise) for _ in range(n)]
         self._contacts_of_link = {
             link: [i for i, other in enumerate(timeline.links) if other == link] for link in timeline.links
         }
@@ -194,8 +191,7 @@ class ContactTracker:
                 forces[i] = 0.0
                 continue
             seen = (self._measured[i], self._points[i]) if fresh else None
-            k = self.options.force_factor  # scales the plan, not what is pushed
-            estimate = self.filters[i].update(seen, (moment.forces[i, 2] + pushed[i] / k, moment.points[i]))
+            estimate = self.filters[i].update(seen, (moment.forces[i, 2] + pushed[i], moment.points[i]))
             if estimate is not None:
                 forces[i], places[i] = max(estimate[0], 0.0), estimate[1]
         return forces, places

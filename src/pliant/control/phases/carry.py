@@ -41,12 +41,12 @@ class SqueezePhase(PhaseStrategy):
             return None
         if not options.force_loop:
             run.touched |= measured_forces(step.estimate.forces) > options.touch
-            return self._follower()
+            return self._follower() if run.grip.ready else None
         assert run.grip.contacts is not None
         error = run.loop.internal(run.grip.errors(run.wanted(), step.estimate), run.grip.contacts)
         wanted = run.loop.wanted
         allowed = np.maximum(options.tolerance * wanted, CALM)
-        if (np.abs(error) <= allowed)[run.tracker.sensed].all():
+        if run.grip.ready and (np.abs(error) <= allowed)[run.tracker.sensed].all():
             return self._follower()
         if self._settling_since is None:
             self._settling_since = now

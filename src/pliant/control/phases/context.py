@@ -13,11 +13,14 @@ from pliant.control.force_loop import ForceLoop
 from pliant.control.grip import ControlStep, Grip
 from pliant.control.options import ControlOptions
 from pliant.control.run_log import RunRecorder
-from pliant.planner import ContactTimeline, Phase, PlannedGrasp
+from pliant.planner import ContactTimeline, Phase, PlannedGrasp, force_share
 from pliant.robot import Assembly
 from pliant.tactile import ContactTracker, TactileProcessor
 
 NEEDED = 0.1  # planned force from which on a contact must be measured [N]
+SURE = 2.0  # times the force that counts as touched: a contact that stays
+NEARING = 0.4  # the last part of the approach [s]
+FOLLOWING = 1.0 / 6.0  # of what counts as not following: how far joints may be behind there
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
 
@@ -26,7 +29,7 @@ class RunContext:
 
     Attributes:
         plan_time: how far the plan has been followed [s].
-        offset: of the commanded joints from the planned ones: what search and force loop have added.
+        offset: of the commanded joints from the plan's commands: what search and force loop have added.
         command: the joints' command.
         touched: n, contacts that have been measured, or that no array measures.
         slid: how far the object has slid in the hand, once that is too far [m].
@@ -43,9 +46,12 @@ class RunContext:
         self.grip = Grip(self.loop, self.tracker)
         self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
         self.phase = RunPhase.CLOSE
+        # An object k times as stiff as planned gives the planned forces at k^(-2/3) of the planned depth (Hertz).
+        pressed = self.timeline.joints(self.timeline.grasp_time) - self.timeline.q_touch
+        self._deeper = np.where(self.loop.hand, (options.calibration.force ** (-2.0 / 3.0) - 1.0) * pressed, 0.0)
         self.plan_time = 0.0
         self.offset = np.zeros(self.robot.dof)
-        self.command = self.timeline.trajectory.at(0.0)
+        self.command = self.timeline.commands(0.0)
         self.touched = ~self.tracker.sensed
         self.slid = 0.0
 
@@ -53,24 +59,32 @@ class RunContext:
         """Start with this phase: ``APPROACH`` where the plan has one, or ``CLOSE``."""
         self.phase = phase if Phase.APPROACH in self.timeline.spans else RunPhase.CLOSE
         self.plan_time = 0.0 if self.phase is RunPhase.APPROACH else self.timeline.span(Phase.CLOSE)[0]
-        self.command = self.timeline.trajectory.at(self.plan_time)
+        self.command = self.timeline.commands(self.plan_time)
 
     def planned(self) -> Floats:
-        """The plan's joints now."""
-        return self.timeline.joints(self.plan_time)
+        """The plan's commands now, pressed in as deep as gives the planned forces by the calibration."""
+        commands = self.timeline.commands(self.plan_time)
+        if not self._deeper.any():
+            return commands
+        return commands + self.timeline.depth_share(self.plan_time) * self._deeper
 
     def advance(self, dt: float, until: float, rate: float = 1.0) -> None:
         """Follow the plan for a time, at a share of the chosen speed."""
         self.plan_time = min(self.plan_time + self.options.speed * rate * dt, until)
 
     def follow(self) -> None:
-        """Command the plan's joints and what has been added to them."""
+        """Command what the plan commands and what has been added to it."""
         self.command = self.planned() + self.offset
 
     def wanted(self) -> Floats:
         """Wanted normal forces, growing with the squeeze [N]."""
-        share, wanted = self.timeline.depth_share(self.plan_time), self.loop.wanted
-        return np.maximum(share * wanted, np.minimum(wanted, self.options.touch_load))
+        share, wanted = force_share(self.timeline.depth_share(self.plan_time)), self.loop.wanted
+        return np.maximum(share * wanted, np.minimum(wanted, SURE * self.options.touch))
+
+    def leave_torques(self) -> None:
+        """All joints go to positions again, the hand's to where their servos press as the torques did."""
+        if self.grip.torques is not None:
+            self.command, self.grip.torques = self.grip.standing, None
 
     def turn(self, step: ControlStep, wanted: Callable[[], Floats | float] | None = None) -> None:
         """One turn of the force loop towards these normal forces, or those of ``wanted`` [N]."""
@@ -112,14 +126,26 @@ class PhaseStrategy(ABC):
 
 
 class ApproachPhase(PhaseStrategy):
-    """Follow the plan to the open hand at the object."""
+    """Follow the plan to the hand at the object, at its end no faster than the joints can follow.
+
+    Joints that lag behind in different ways leave the planned path, and near the object there is little room for that.
+    """
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.time_limit = self.planned_limit(Phase.APPROACH)
+        watch = run.options.watch
+        slides = {joint.name for joint in run.robot.urdf.joints if joint.kind == "prismatic"}
+        off = [watch.distance if name in slides else watch.angle for name in run.robot.joint_names]
+        self._allowed = FOLLOWING * np.array(off)
 
     def step(self, step: ControlStep) -> RunPhase | None:
-        end = self.run.timeline.span(Phase.APPROACH)[1]
-        self.run.advance(step.dt, end)
-        self.run.follow()
-        return RunPhase.CLOSE if self.run.plan_time >= end - 1e-9 else None
+        run = self.run
+        end = run.timeline.span(Phase.APPROACH)[1]
+        rate = 1.0
+        if end - run.plan_time < NEARING and step.sample.joints is not None:
+            behind = np.abs(run.command - step.sample.joints.positions) / self._allowed
+            rate = 1.0 / max(float(np.nan_to_num(behind).max()), 1.0)
+        run.advance(step.dt, end, rate)
+        run.follow()
+        return RunPhase.CLOSE if run.plan_time >= end - 1e-9 else None

@@ -1,6 +1,6 @@
 """The reaction to slip: grip harder, and stop the arm where the object slides.   (theory 9)
 
-`pliant.tactile.SlipSense` measures how far the contacts have moved; the limits are `ControlOptions.slip`, ``roll`` and
+`pliant.tactile.SlipSense` measures how far the contacts have moved; the limits are `ControlOptions.slip` and
 ``watch.slid``; `ForceLoop.tighten` says how much stronger the grip becomes.
 """
 
@@ -10,6 +10,8 @@ from pliant.control.events import RunPhase
 from pliant.control.grip import ControlStep
 from pliant.control.phases.context import RunContext
 
+WANDERS = 0.2  # of a patch's radius: how far its centre of pressure may move while nothing slips
+
 
 def react_to_slip(run: RunContext, step: ControlStep) -> bool:
     """Grip harder where contacts wander beyond the plan; whether the object has just slid too far to be carried on."""
@@ -17,10 +19,9 @@ def react_to_slip(run: RunContext, step: ControlStep) -> bool:
     if slip is None:
         return False
     options, now = run.options, step.sample.time
-    if run.loop.tighten(max(slip.common_shift - options.slip, slip.largest_shift - options.roll)):
-        text = (
-            f"contacts have wandered {1e3 * slip.common_shift:.1f} mm together, {1e3 * slip.largest_shift:.1f} mm alone"
-        )
+    allowed = options.slip + WANDERS * float(run.timeline.radius.mean())
+    if run.loop.tighten(slip.common_shift - allowed):
+        text = f"contacts have wandered {1e3 * slip.common_shift:.1f} mm together"
         run.note(now, "slip", f"{text}: grip {run.loop.grip:.2f} times as strong")
     if slip.slide <= max(run.slid, options.watch.slid):
         return False

@@ -7,11 +7,12 @@ Nothing is random: the same surface gives the same points.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Bools, Floats, Ints
 from pliant.objects import CREASE, SmoothSurface
 
 _FINE = 0.22
@@ -102,11 +103,21 @@ def _pieces(smooth: SmoothSurface, spacing: float) -> tuple[Floats, Floats, Floa
     return places, areas[owner] / number[owner], normals
 
 
-def spread(smooth: SmoothSurface, edges: SharpEdges, spacing: float) -> tuple[Floats, Floats, int]:
-    """Points about ``spacing`` apart [m], their outward normals, and how many, the first, lie on sharp edges."""
+def spread(
+    smooth: SmoothSurface, edges: SharpEdges, spacing: float, within: Callable[[Floats], Bools] | None = None
+) -> tuple[Floats, Floats, int]:
+    """Points about ``spacing`` apart [m], their outward normals, and how many, the first, lie on sharp edges.
+
+    ``within``: which of given points lie in the part of the surface that is wanted; all of it if left out.
+    """
     tips = smooth.mesh.vertices[np.setdiff1d(_tips(smooth), edges.pieces)]
     edged = _apart(np.concatenate([tips, _on_chains(edges.points, edges.pieces, spacing)]), 0.4 * spacing)
     centres, areas, normals = _pieces(smooth, spacing)
+    if within is not None:
+        edged, part = edged[within(edged)], within(centres)
+        centres, areas, normals = centres[part], areas[part], normals[part]
+        if not len(centres):
+            return edged, np.zeros_like(edged), len(edged)
     places = np.concatenate([centres, _TURN * spacing * normals], axis=1)
     picked = _farthest(places, edged, spacing)
     points, turned = centres[picked], normals[picked]

@@ -2,7 +2,7 @@
 
 Topics, all stamps counted from the trajectory's beginning:
 
-    /joint_trajectory             trajectory_msgs/JointTrajectory   once; /arm and /hand have their own parts of it
+    /joint_trajectory             trajectory_msgs/JointTrajectory   commands, once; /arm and /hand have their own parts
     /joint_states                 sensor_msgs/JointState            followers included
     /tf, /tf_static               tf2_msgs/TFMessage                world, every link, object, contact frames
     /contacts/NAME/wrench         geometry_msgs/WrenchStamped       force on the object, in the contact frame
@@ -121,7 +121,7 @@ class _PlanMessages(MessageBuilder):
     # -- how it is built -----------------------------------------------------------------------------------------------
 
     def trajectory(self, topic: str, joints: Ints) -> Stamped:
-        """Positions only: controllers then interpolate linearly, as the plan means it."""
+        """The servos' commands, positions only: controllers then interpolate linearly, as the plan means it."""
         path, nothing = self.grasp.trajectory, np.zeros(0)
         points = [
             self.make(
@@ -132,7 +132,7 @@ class _PlanMessages(MessageBuilder):
                 effort=nothing,
                 time_from_start=self.duration(to_ns(time)),
             )
-            for time, q in zip(path.times.tolist(), path.q, strict=True)
+            for time, q in zip(path.times.tolist(), path.commands, strict=True)
         ]
         names = [self.robot.joint_names[i] for i in joints]
         header = self.header(self.start, "")

@@ -31,17 +31,22 @@ CONTACT_COLUMNS = (
 
 
 def write_csv(plan: Plan, grasp: PlannedGrasp, path: Path) -> tuple[Path, ...]:
-    """The trajectory to ``path``, the contacts of every held state to ``<name>_contacts.csv`` beside it."""
+    """The trajectory to ``path``, the contacts of every held state to ``<name>_contacts.csv`` beside it.
+
+    Columns of the trajectory: joints, the object's pose, and what the servos are told.
+    """
     robot, trajectory = plan.task.assembly.robot, grasp.trajectory
     head = ["time", "phase", *robot.joint_names]
     head += [f"object_{name}" for name in ("x", "y", "z", "qw", "qx", "qy", "qz")]
+    head += [f"command_{name}" for name in robot.joint_names]
     rows = (
-        [t, phase.value, *q, *pose]
-        for t, phase, q, pose in zip(
+        [t, phase.value, *q, *pose, *command]
+        for t, phase, q, pose, command in zip(
             trajectory.times.tolist(),
             trajectory.phases,
             trajectory.q.tolist(),
             trajectory.object_poses.tolist(),
+            trajectory.commands.tolist(),
             strict=True,
         )
     )
@@ -58,6 +63,7 @@ def write_json(plan: Plan, path: Path) -> tuple[Path, ...]:
         entry["trajectory"] |= {
             "times": grasp.trajectory.times.tolist(),
             "joints": grasp.trajectory.q.tolist(),
+            "commands": grasp.trajectory.commands.tolist(),
             "object_poses": grasp.trajectory.object_poses.tolist(),
         }
     text = json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False)

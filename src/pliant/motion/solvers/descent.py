@@ -17,9 +17,9 @@ class DescentSolver:
 
         step_i = m_i (J_i . r) / (J_i . J_i),   r <- r - J_i step_i
 
-    with multipliers m_i = 1 / joint weight, at most 1. A joint pushed against its stop gets a zero step, so position
-    and speed limits hold. Without limits it converges to the least-squares answer; where joints can replace each
-    other, to one of those, not the shortest.
+    with multipliers m_i = least joint weight / joint weight. A joint pushed against its stop gets a zero step, so
+    position and speed limits hold. Without limits it converges to the least-squares answer; where joints can replace
+    each other, to one of those, not the shortest.
 
     Args:
         sweeps: at most so many rounds over all joints.
@@ -41,7 +41,8 @@ class DescentSolver:
         object.__setattr__(self, "_kernel", descend)
 
     def solve(self, problem: VelocityProblem) -> VelocityAnswer:
-        multipliers = np.where(problem.free, np.minimum(1.0, 1.0 / problem.joint_weights), 0.0)
+        w = problem.joint_weights
+        multipliers = np.where(problem.free, w.min() / w, 0.0)
         qdot, residual = np.zeros(len(problem.q)), problem.wanted * (problem.row_weights != 0.0)
         limited = np.zeros(len(problem.q), dtype=np.bool_)
         self._kernel(

@@ -26,6 +26,7 @@ class VelocityProblem:
         dt: length of the step [s].
         levels: rows of each priority, first served first; empty means one level.
         barrier: (A, b) with A qdot >= b for keep-out distances, or None. Only ``qp`` keeps it.
+        preferred: n; joint speeds where the rows leave a choice, standstill by default. Only ``qp`` heeds it.
     """
 
     jacobian: Floats
@@ -39,6 +40,7 @@ class VelocityProblem:
     dt: float
     levels: tuple[slice, ...] = ()
     barrier: tuple[Floats, Floats] | None = None
+    preferred: Floats | None = None
     limit_rows: Records = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ SOFT = 8  # DAQP's mark of a constraint that may be broken where it must be
 class QpSolver:
     """Least squares within position, speed and acceleration limits.   (theory 5.2, 4)
 
-        min |W_r (J qdot - V)|^2 + damping^2 sum w_i qdot_i^2,   lo <= qdot <= hi
+        min |W_r (J qdot - V)|^2 + damping^2 sum w_i (qdot_i - preferred_i)^2,   lo <= qdot <= hi
 
     Solved by DAQP. The limits become one window a joint (`JointLimits.window`), which is never empty, so there always
     is an answer, from starts outside the limits too. Keep-out rows are kept as long as that is possible at all, then
@@ -64,6 +64,8 @@ class QpSolver:
             problem.dt,
             *box,
         )
+        if problem.preferred is not None:
+            box.f[:] -= self.damping**2 * problem.joint_weights * problem.preferred
         if problem.barrier is None:
             x = self._solve(box.H, box.f, self._no_rows, box.hi, box.lo, self._sense)[0]
         else:
@@ -113,7 +115,8 @@ class QpSolver:
                 lower = np.concatenate([lower, np.minimum(b - A_keep @ x, 0.0)])
                 upper = np.concatenate([upper, np.full(len(b), 1e30)])
             # z = 0 is allowed; rounding must not make it look forbidden.
-            f = N.T @ (damping * x) - JN.T @ V
+            pull = x if problem.preferred is None else x - problem.preferred
+            f = N.T @ (damping * pull) - JN.T @ V
             sense = np.zeros(len(upper), dtype=np.int32)
             A = np.ascontiguousarray(A)
             z, _, exitflag, _ = self._solve(H, f, A, np.maximum(upper, 0.0), np.minimum(lower, 0.0), sense)

@@ -18,8 +18,14 @@ from pliant.planner.verify.tolerances import Tolerances
 from pliant.robot import Robot, link_mesh
 
 
-def state_problems(task: Task, state: HeldState, where: str, allowed: Tolerances) -> list[Problem]:
-    """Everything about one held state that does not hold."""
+def state_problems(
+    task: Task, state: HeldState, where: str, allowed: Tolerances, *, friction: float = 1.0
+) -> list[Problem]:
+    """Everything about one held state that does not hold.
+
+    Args:
+        friction: the part of the friction with which the wanted forces must do.
+    """
     broken = list(_not_finite(state, where))
     if broken:
         return broken
@@ -30,7 +36,7 @@ def state_problems(task: Task, state: HeldState, where: str, allowed: Tolerances
     if not state.contacts:
         return [*problems, Problem(f"{where}.contacts", "nothing holds the object")]
     for i, contact in enumerate(state.contacts):
-        problems += _contact(task, state, contact, f"{where}.contacts[{i}] ({contact.link})", allowed)
+        problems += _contact(task, state, contact, f"{where}.contacts[{i}] ({contact.link})", allowed, friction)
     problems += _balance(task, state, where, allowed)
     problems += _not_too_tight(state, where, allowed)
     problems += _torques(task, state, where)
@@ -55,7 +61,10 @@ def _weight(task: Task, state: HeldState, where: str, allowed: Tolerances) -> It
     if state.displacement.shape != mesh.vertices.shape:
         yield Problem(f"{where}.displacement", f"has the shape {state.displacement.shape}", f"{mesh.vertices.shape}")
         return
-    up = T.rotation.T @ np.array([0.0, 0.0, 1.0])
+    gravity = np.array(task.goal.gravity)
+    size = float(np.linalg.norm(gravity))
+    against = -gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+    up = T.rotation.T @ against
     body = task.body.deformed(mesh.vertices + state.displacement)
     for name, claimed, found in (
         ("centre_of_mass", state.centre_of_mass, T.act(body.centre_of_mass(up))),
@@ -68,17 +77,17 @@ def _weight(task: Task, state: HeldState, where: str, allowed: Tolerances) -> It
             )
     level = body.liquid_at(up)
     if level is not None:
-        found_level = float(T.translation[2] + level.level)
+        found_level = float(against @ T.translation + level.level)
         if state.liquid_level is None or abs(state.liquid_level - found_level) > allowed.centre * mesh.diagonal:
             claimed_level = "absent" if state.liquid_level is None else f"{1e3 * state.liquid_level:.4g} mm"
             yield Problem(f"{where}.liquid_level", f"is {claimed_level}", f"computed again: {1e3 * found_level:.4g} mm")
-    weight = task.body.mass * GRAVITY
-    expected = np.array([0.0, 0.0, -weight, 0.0, 0.0, 0.0])
-    if np.linalg.norm(state.load[:3] - expected[:3]) > 1e-3 * weight or np.abs(state.load[3:]).max() > (
-        1e-3 * weight * mesh.diagonal
-    ):
+    weight = task.body.mass * gravity
+    little = 1e-3 * max(float(np.linalg.norm(weight)), 1e-3 * task.body.mass * GRAVITY)
+    if np.linalg.norm(state.load[:3] - weight) > little or np.abs(state.load[3:]).max() > little * mesh.diagonal:
         numbers = ", ".join(f"{value:.4g}" for value in state.load)
-        yield Problem(f"{where}.load", f"is ({numbers})", f"the weight is {weight:.4g} N downwards, without torque")
+        along = ", ".join(f"{value:.3g}" for value in gravity)
+        right = f"the weight is {np.linalg.norm(weight):.4g} N along gravity ({along}), without torque"
+        yield Problem(f"{where}.load", f"is ({numbers})", right)
 
 
 def _joints(task: Task, state: HeldState, where: str, allowed: Tolerances) -> Iterator[Problem]:
@@ -90,7 +99,7 @@ def _joints(task: Task, state: HeldState, where: str, allowed: Tolerances) -> It
 
 
 def _contact(
-    task: Task, state: HeldState, contact: PlannedContact, where: str, allowed: Tolerances
+    task: Task, state: HeldState, contact: PlannedContact, where: str, allowed: Tolerances, friction: float
 ) -> Iterator[Problem]:
     n, t = contact.normal_force, float(np.hypot(*contact.force[:2]))
     mu = task.body.material.friction
@@ -100,8 +109,8 @@ def _contact(
         yield Problem(where, f"normal force {n:.4g} N", "a contact presses")
     if t > mu * n * (1 + 1e-6) + 1e-9:
         yield Problem(where, f"slips: {t:.4g} N along the surface", f"friction bears {mu * n:.4g} N")
-    if float(np.hypot(*contact.wanted[:2])) > mu * contact.wanted[2] * (1 + 1e-6) + 1e-9:
-        yield Problem(where, "the wanted force lies outside its friction cone", f"friction {mu:.4g}")
+    if float(np.hypot(*contact.wanted[:2])) > friction * mu * contact.wanted[2] * (1 + 1e-6) + 1e-9:
+        yield Problem(where, "the wanted force lies outside its friction cone", f"friction {friction * mu:.4g}")
     # To a thousandth of the state's largest: forces are found with that precision, small ones beside it.
     largest = max(float(np.linalg.norm(other.wanted)) for other in state.contacts)
     if n < contact.wanted[2] - 1e-3 * largest - 1e-9:
@@ -194,7 +203,7 @@ def _balance(task: Task, state: HeldState, where: str, allowed: Tolerances) -> I
     most = np.array(bounds)
     moments = lsq_linear(np.array(normals).T, -torque, bounds=(-most, most)).x
     torque += np.array(normals).T @ moments
-    scale = allowed.balance * (task.body.mass * GRAVITY + state.largest_force)
+    scale = allowed.balance * (float(np.linalg.norm(state.load[:3])) + state.largest_force)
     length = 0.5 * task.body.mesh.diagonal
     force = float(np.linalg.norm(total))
     if force > scale:
@@ -222,7 +231,7 @@ def _not_too_tight(state: HeldState, where: str, allowed: Tolerances) -> Iterato
 def _torques(task: Task, state: HeldState, where: str) -> Iterator[Problem]:
     """J^T f and the links' weight, again; within the limits."""
     robot = task.assembly.robot
-    expected = robot.gravity_torques(state.q)
+    expected = robot.gravity_torques(state.q, gravity=task.goal.gravity)
     uncertainty = np.full(robot.dof, 1e-3)
     for contact in state.contacts:
         T_world_contact = state.T_world_object * contact.T_object_contact

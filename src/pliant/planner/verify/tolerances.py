@@ -17,6 +17,10 @@ class Tolerances:
             surfaces of the contact model leave the flat faces of the meshes by less.
         correction: one correction of the joints moves a pad by this much [m]: the tightest contact's normal force
             exceeds the wanted one by no more than this times its stiffness.
+        nominal: the force that would do without reserve, relative: the same problem solved again, but for the stiffness
+            of contacts, of which a plan keeps the diagonal.
+        reserve: what the planned normal forces may leave unbalanced in the reserve's worst world, as a part of weight
+            plus largest normal force; they are judged to a thousandth, and share what is heavier as springs do.
         pressure_sum: cell pressures times areas against the normal force, relative.
         joints: joint limits, and joints of held states against the trajectory [rad, m].
         object_place, object_turn: pose of the object in the trajectory against the held states, and in the end against
@@ -29,6 +33,8 @@ class Tolerances:
     centre: float = 1e-4
     place: float = 5e-4
     correction: float = 2e-4
+    nominal: float = 1e-2
+    reserve: float = 5e-3
     pressure_sum: float = 0.02
     joints: float = 1e-6
     object_place: float = 2e-3

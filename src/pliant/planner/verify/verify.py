@@ -14,6 +14,7 @@ from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
 from pliant.planner.task import Task
 from pliant.planner.verify.collisions import collision_problems
 from pliant.planner.verify.motion import goal_problems, motion_problems
+from pliant.planner.verify.reserve import reserve_problems
 from pliant.planner.verify.states import state_problems
 from pliant.planner.verify.tolerances import Tolerances
 
@@ -59,8 +60,9 @@ def verify_grasp(
     problems = [
         problem
         for k, state in enumerate(grasp.states)
-        for problem in state_problems(task, state, f"{where}.states[{k}]", allowed)
+        for problem in state_problems(task, state, f"{where}.states[{k}]", allowed, friction=grasp.reserve.friction)
     ]
+    problems += reserve_problems(task, grasp, where, allowed)
     problems += motion_problems(task, grasp, where, allowed)
     problems += goal_problems(task, grasp, where, allowed)
     problems += _summary(grasp, where)

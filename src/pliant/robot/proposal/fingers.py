@@ -88,6 +88,9 @@ def find_fingers(robot: Robot) -> HandTree:
     if len(leaving) < 2:
         what = "no link carries two or more moving fingers"
         raise RobotError(urdf.source, Problem("", what, "give the URDF of a whole hand"))
+    if wrist and wrist[0].compound:
+        what = f"joint '{wrist[0].compound}' moves the whole hand freely before the fingers"
+        raise RobotError(urdf.source, Problem("", what, 'make it type="fixed": an arm or the planner moves the hand'))
     if len(wrist) > MOST_WRIST_JOINTS:
         what = f"{len(wrist)} moving joints come before the fingers: this is an arm with a hand"
         raise RobotError(urdf.source, Problem("", what, "give the hand's own URDF; an arm is a module of its own"))

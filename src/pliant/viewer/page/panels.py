@@ -13,8 +13,8 @@ from pliant.viewer.page.task_panel import TaskPanel
 from pliant.viewer.report.figures import colour_bar
 from pliant.viewer.report.grasp_plots import grasp_figures
 from pliant.viewer.report.pad_pressures import pad_image
-from pliant.viewer.report.plan_text import contact_rows, moment_rows, summary, table
-from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, WEIGHT, css
+from pliant.viewer.report.plan_text import contact_rows, duration_text, moment_rows, summary, table
+from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, PUSH, WEIGHT, css
 from pliant.viewer.scene.object_surface import ColourBy
 from pliant.viewer.still.render import png_source
 
@@ -95,8 +95,9 @@ class Panels:
             ("Labels", "labels"),
             ("Friction cones", "cones"),
             ("Centre of mass", "centres"),
+            ("Pad dents", "dents"),
         ):
-            box = gui.add_checkbox(label, initial_value=True)
+            box = gui.add_checkbox(label, initial_value=bool(getattr(tab.options, field)))
             box.on_update(lambda event, field=field: tab.restyle(**{field: bool(event.target.value)}))
         self.colour_by.on_update(lambda _: tab.restyle(colour_by=ColourBy(self.colour_by.value)))
         opacity.on_update(lambda _: tab.restyle(hand_opacity=float(opacity.value)))
@@ -109,7 +110,8 @@ class Panels:
         """Another task or plan is open."""
         tab = self.tab
         if tab.plan is not None:
-            sentences = summary(tab.plan)[: 1 if tab.plan.grasps else 3]
+            best = tab.plan.best
+            sentences = summary(tab.plan)[:3] if best is None else [summary(tab.plan)[0], duration_text(best)]
         else:
             assert tab.task is not None
             sentences = [f"{tab.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
@@ -198,6 +200,7 @@ def _symbols() -> str:
         [
             item(css(ARROW), "force on the object", arrow),
             item(css(WEIGHT), "weight", arrow),
+            item(css(PUSH), "push that the held object must bear", arrow),
             item(css(ARROW), "friction cone", cone),
             item(css(CENTRE), "centre of mass, deformed", ball),
             item("#ffffff", "centre of mass, undeformed", ball),

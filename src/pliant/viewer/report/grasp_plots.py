@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +45,10 @@ def grasp_figures(
         torques = [float(state.torques[i]) for state in grasp.states]
         lines.append(Line(robot.joint_names[i], timeline.times, torques, colour=k))
         lines += _measured(measured, "torques", robot.joint_names[i], k)
+        lines += _measured(measured, "contact_torques", robot.joint_names[i], k, style="dashed")
+    known = measured is not None and measured.contact_torques
     title = "Torques of the hand's joints while holding" + _dotted(measured, "torques")
+    title += " (dashed: from measured forces)" if known else ""
     figures["torques"] = figure(lines, title=title, y_label="N m")
     return figures
 
@@ -69,11 +73,18 @@ def _finger(contact: PlannedContact) -> str:
     return contact.finger or "palm"
 
 
-def _measured(measured: RunMeasurements | None, what: str, name: str, colour: int, factor: float = 1.0) -> list[Line]:
-    """The dotted line beside a planned one, if that was measured."""
+def _measured(
+    measured: RunMeasurements | None,
+    what: str,
+    name: str,
+    colour: int,
+    factor: float = 1.0,
+    style: Literal["dashed", "dotted"] = "dotted",
+) -> list[Line]:
+    """The thin line beside a planned one, if that was measured."""
     if measured is None or name not in (values := getattr(measured, what)):
         return []
-    return [Line("", measured.times, factor * values[name], "dotted", colour)]
+    return [Line("", measured.times, factor * values[name], style, colour)]
 
 
 def _dotted(measured: RunMeasurements | None, what: str, otherwise: str = "") -> str:

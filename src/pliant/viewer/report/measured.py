@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,19 +55,23 @@ class RunMeasurements:
         times: n, on the plan's clock [s].
         forces: n normal forces [N] by finger.
         joints: n values [rad, m] by joint name.
-        torques: n values [N m, N] by joint name.
+        torques: n values [N m, N] by joint name, of joints that report them.
+        contact_torques: n values [N m, N] by joint name of the hand, from the measured contact forces.
         title: where it comes from.
         pads: frames by tactile array.
         rank: of the grasp that was run; None where that is not known.
+        pushes: what each push on the held object did, as `pliant run` answers.
     """
 
     times: Floats
     forces: dict[str, Floats] = field(default_factory=dict)
     joints: dict[str, Floats] = field(default_factory=dict)
     torques: dict[str, Floats] = field(default_factory=dict)
+    contact_torques: dict[str, Floats] = field(default_factory=dict)
     title: str = ""
     pads: dict[str, MeasuredPad] = field(default_factory=dict)
     rank: int | None = None
+    pushes: tuple[Mapping[str, Any], ...] = ()
 
     def of(self, rank: int) -> RunMeasurements | None:
         """This, where it may be compared with the grasp of this rank; None where another one was run."""
@@ -111,7 +116,27 @@ def measured_run(run: RunLog | str | Path, plan: Plan) -> RunMeasurements:
     torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
     title = f"{source if isinstance(run, RunLog) else 'run log ' + Path(source).name}: measured values are dotted"
     pads = _pads(log, plan, clock, order)
-    return RunMeasurements(clock[order], forces, joints, torques, title, pads, _rank(log, plan, clock, order))
+    rank = _rank(log, plan, clock, order)
+    bears = _contact_torques(log, plan, rank, order)
+    return RunMeasurements(clock[order], forces, joints, torques, bears, title, pads, rank, _pushes(log))
+
+
+def _contact_torques(log: RunLog, plan: Plan, rank: int | None, order: Ints) -> dict[str, Floats]:
+    """What the hand's joints bear by the measured contact forces, where it is known which grasp was run."""
+    from pliant.control import finger_torques
+    from pliant.planner import contact_names
+
+    if rank is None or log.contacts != contact_names([c.link for c in plan.grasps[rank].grasp.contacts]):
+        return {}
+    found = finger_torques(log, plan.grasps[rank], plan.task.assembly, gravity=plan.task.goal.gravity)
+    return {log.joints[j]: found.from_forces[order, k] for k, j in enumerate(found.joints)}
+
+
+def _pushes(log: RunLog) -> tuple[Mapping[str, Any], ...]:
+    """The pushes that the log tells of; a log is a file, so whatever is no such table is left out."""
+    trial = log.facts.get("trial")
+    pushes = trial.get("pushes") if isinstance(trial, Mapping) else None
+    return tuple(push for push in pushes if isinstance(push, Mapping)) if isinstance(pushes, list) else ()
 
 
 def _plan_clock(log: RunLog) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
@@ -17,6 +18,7 @@ from pliant.viewer.report.pad_pressures import largest_of, pad_image, planned_pr
 from pliant.viewer.report.plan_text import (
     contact_rows,
     length_text,
+    push_rows,
     ranking_rows,
     rejection_rows,
     summary,
@@ -129,6 +131,8 @@ def _grasp_parts(plan: Plan, measured: RunMeasurements | None, report_progress: 
     parts = ['<h2>Pictures</h2><div class="grid">', *figures, "</div>"]
     parts.append(_section("Contacts and margins when just held", contacts))
     parts.append(_section("Contacts and margins at the end", last))
+    if measured is not None and measured.pushes:
+        parts.append(_section("Pushes on the held object", table(push_rows(measured.pushes))))
     if task.assembly.hand is not None and task.assembly.hand.tactile:
         parts.append(_pads(task, surface.timeline, measured))
     parts.append('<h2>Plots</h2><div class="grid plots">' + plots + "</div>")
@@ -166,6 +170,7 @@ def _facts(plan: Plan) -> str:
         return ""
     facts = (
         (f"{best.largest_force:.2f} N", "largest contact force"),
+        *([] if math.isnan(best.nominal_force) else [(f"{best.nominal_force:.2f} N", "without reserve")]),
         (f"{1e-3 * best.largest_pressure:.1f} kPa", "largest pressure"),
         (f"{max(100 * s.friction_usage for s in best.states):.0f} %", "friction used"),
         (length_text(best.com_shift), "centre of mass moved by"),

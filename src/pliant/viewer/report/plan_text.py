@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,16 +31,41 @@ def summary(plan: Plan) -> list[str]:
         + _of_limit(best.largest_force, task.body.limits.force, "N")
         + f", the largest pressure {1e-3 * best.largest_pressure:.1f} kPa"
         + _of_limit(best.largest_pressure, task.body.limits.pressure, "kPa", 1e-3)
+        + _nominal(best)
         + ".",
         f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
         f"{length_text(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
         f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
-        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected. "
-        f"The operation takes {best.trajectory.duration:.1f} s.",
+        f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected. {duration_text(best)}",
         *_most_common(plan),
     ]
     sentences += [f"Note: {warning}" for warning in best.warnings]
     return [*sentences, plan.advice] if plan.advice else sentences
+
+
+def _nominal(grasp: PlannedGrasp) -> str:
+    """What would do without the reserve, and what the reserve is; nothing where the plan does not say."""
+    if math.isnan(grasp.nominal_force):
+        return ""
+    return (
+        f"; {grasp.nominal_force:.2f} N would do if friction and weight were exactly those of the task, the plan is "
+        f"ready for {grasp.reserve.friction:.0%} of the friction and {grasp.reserve.load:.0%} of the weight"
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else "–"
+
+
+def duration_text(grasp: PlannedGrasp) -> str:
+    """How long the operation takes, and how long to the first touch, where that is known."""
+    whole = f"The operation takes {grasp.trajectory.duration:.1f} s"
+    if not np.isfinite([grasp.approach_s, grasp.sequential_s]).all():
+        return f"{whole}."
+    return (
+        f"{whole}, {grasp.approach_s:.2f} s of them to the first touch ({grasp.approach_way}); "
+        f"the arm first and then the fingers would take {grasp.sequential_s:.2f} s."
+    )
 
 
 def grasp_title(plan: Plan, rank: int) -> str:
@@ -64,8 +90,33 @@ def contact_rows(state: HeldState, depth_share: float = 1.0) -> list[TextRow]:
             "limit [N]": f"{c.max_force:.3g}" if np.isfinite(c.max_force) else "none",
             "radius [mm]": f"{1e3 * depth_share**0.5 * c.radius:.1f}",
             "peak [kPa]": f"{1e-3 * depth_share**0.5 * c.peak_pressure:.1f}",
+            "pad gives [mm]": f"{1e3 * depth_share * c.pad_depth:.3f}",
         }
         for c in state.contacts
+    ]
+
+
+def push_rows(pushes: Iterable[Mapping[str, Any]]) -> list[TextRow]:
+    """One row per push on the held object; what a log does not tell is a dash."""
+
+    def vector(value: Any) -> str:
+        known = isinstance(value, list | tuple) and all(isinstance(number, int | float) for number in value)
+        return " ".join(f"{number:.3g}" for number in value) if known else "–"
+
+    def millimetres(value: Any) -> str:
+        return f"{1e3 * value:.2f}" if isinstance(value, int | float) else "–"
+
+    words = {True: "yes", False: "no"}
+    return [
+        {
+            "force [N]": vector(push.get("force_n")),
+            "torque [N m]": vector(push.get("torque_nm")),
+            "in": str(push.get("phase") or "–"),
+            "slip [mm]": millimetres(push.get("slip_m")),
+            "remaining [mm]": millimetres(push.get("remaining_m")),
+            "held": words.get(push.get("held"), "not pushed"),  # type: ignore[arg-type]
+        }
+        for push in pushes
     ]
 
 
@@ -77,10 +128,13 @@ def ranking_rows(plan: Plan) -> list[TextRow]:
             "hypothesis": f"#{g.hypothesis.number}: {g.hypothesis.preshape}, "
             f"{', '.join(g.hypothesis.fingers)}; {g.hypothesis.source}",
             "largest force [N]": f"{g.largest_force:.2f}",
+            "nominal [N]": "" if math.isnan(g.nominal_force) else f"{g.nominal_force:.2f}",
             "peak [kPa]": f"{1e-3 * g.largest_pressure:.1f}",
             "centre shift [mm]": f"{1e3 * g.com_shift:.3g}",
             "range": f"{g.joint_range:.3g}",
             "arm path [rad]": f"{g.arm_path:.2f}",
+            "approach [s]": _seconds(g.approach_s),
+            "arm, then fingers [s]": _seconds(g.sequential_s),
         }
         for k, g in enumerate(plan.grasps)
     ]

@@ -20,6 +20,8 @@ ARROW: Colour = (0.84, 0.15, 0.16)
 """Contact forces."""
 WEIGHT: Colour = (0.45, 0.20, 0.60)
 """Weight."""
+PUSH: Colour = (0.00, 0.45, 0.36)
+"""Pushes that the held object must bear."""
 CENTRE: Colour = (0.95, 0.55, 0.05)
 """Centre of mass of the deformed object."""
 REST: Colour = (0.98, 0.98, 0.98)

@@ -18,8 +18,10 @@ from pliant.arrays import Floats
 from pliant.objects import Mesh
 from pliant.planner import Hypothesis, Moment, PlannedGrasp, Timeline
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, LIQUID, REST
+from pliant.viewer.scene.glb import glb_bytes
 from pliant.viewer.scene.markers import ForceArrow, cone_mesh, marker_sizes, markers_at
 from pliant.viewer.scene.object_surface import ObjectSurface
+from pliant.viewer.scene.pad_dents import dent_patches
 from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh, hand_links
 from pliant.viewer.scene.view_options import ViewOptions, floor_height
 from pliant.viewer.scene.viewed_task import ViewedTask
@@ -51,6 +53,7 @@ class PlanScene:
         self._shown: int | None = None
         self._labels: list[Any] = []
         self._cones: list[Any] = []
+        self._dents: list[Any] = []
         self._ghosts: list[Any] = []
         self._liquid: Any = None
         self._links: dict[str, Any] = {}
@@ -144,7 +147,7 @@ class PlanScene:
         self._cones = [add_mesh(self.scene, f"/cones/{i}", cone, ARROW, **style) for i in range(contacts)]
         self._labels = [
             self.scene.add_label(f"/labels/{i}", "", visible=False, font_screen_scale=1.0, anchor="bottom-center")
-            for i in range(contacts + 1)  # one for the weight
+            for i in range(contacts + 1 + len(self.task.goal.disturbances))  # one for the weight
         ]
         self._new_shapes()
 
@@ -195,6 +198,7 @@ class PlanScene:
             if centre is not None:
                 handle.position = centre
         self._show_liquid(markers.liquid)
+        self._show_dents(moment)
 
     def _pick_shape(self, time: float) -> None:
         index = int(np.argmin([abs(t - time) for t in self._times]))
@@ -219,7 +223,18 @@ class PlanScene:
             handle.visible = self.options.forces and self.options.labels and arrow is not None
             if arrow is not None:
                 handle.text = arrow.label
-                handle.position = arrow.start if arrow.contact is not None else arrow.end
+                handle.position = arrow.outer
+
+    def _show_dents(self, moment: Moment | None) -> None:
+        patches = []
+        if self.options.dents and moment is not None and self.grasp is not None:
+            patches = dent_patches(self.grasp, moment, self.options.exaggerate)
+        self._drop(self._dents[len(patches) :])
+        del self._dents[len(patches) :]
+        for i, patch in enumerate(patches):
+            data = glb_bytes(patch.mesh.vertices, patch.mesh.faces, patch.colours)
+            handle = self.scene.add_glb(f"/dents/{i}", data)
+            self._dents[i : i + 1] = [handle]
 
     def _show_liquid(self, surface: Mesh | None) -> None:
         if self._liquid is not None:

@@ -25,6 +25,7 @@ class ViewOptions:
         hand_opacity: 1 solid .. 0.05 nearly clear; contacts lie behind the fingers.
         arm: whether the arm is drawn.
         forces, cones, centres, labels: whether they are drawn.
+        dents: whether the dents in elastic pads are drawn; they cover the object's colour there.
     """
 
     colour_by: ColourBy = ColourBy.DISPLACEMENT
@@ -35,6 +36,7 @@ class ViewOptions:
     cones: bool = True
     centres: bool = True
     labels: bool = True
+    dents: bool = False
 
 
 class Viewpoint(NamedTuple):

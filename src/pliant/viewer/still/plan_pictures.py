@@ -15,6 +15,7 @@ from pliant.viewer.scene.colours import ARROW, CENTRE, LIQUID
 from pliant.viewer.scene.drawables import Drawable, arrow, ball
 from pliant.viewer.scene.markers import cone_mesh, marker_sizes, markers_at
 from pliant.viewer.scene.object_surface import VESSEL_OPACITY, ColourBy, ObjectSurface
+from pliant.viewer.scene.pad_dents import dent_patches
 from pliant.viewer.scene.robot_surfaces import hand_links, robot_drawables
 from pliant.viewer.scene.view_options import ViewOptions, default_viewpoint, floor_height
 from pliant.viewer.still.render import look_at, render, save_png
@@ -88,6 +89,9 @@ def _marker_drawables(task: Task, timeline: Timeline, moment: Moment, options: V
         items += [Drawable(cone.transformed(T), ARROW, "cone", gloss=0.0, opacity=0.16) for T in markers.Ts_world_cone]
     if options.centres and markers.centre is not None:
         items.append(ball(markers.centre, radius=sizes.centre_radius, colour=CENTRE))
+    if options.dents:
+        patches = dent_patches(timeline.grasp, moment, options.exaggerate)
+        items += [Drawable(patch.mesh, patch.colours, "dent", gloss=0.0) for patch in patches]
     if markers.liquid is not None:
         items.append(Drawable(markers.liquid, LIQUID, "liquid", gloss=0.4))
     return items

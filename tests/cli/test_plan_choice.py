@@ -1,0 +1,111 @@
+"""`pliant plan` chooses as the task file says: shortlist, weights, cost.   (theory 8.8, 7.3)"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pliant.cli import run_command as run
+from pliant.files import load_plan
+from pliant.grasp import ContactSet, ForceResult, ForceSolver
+from pliant.planner import Plan
+from pliant.planner.closing_hand import ClosingHand
+from pliant.planner.drives import drives_at
+from pliant.robot import PALM_FRAME
+
+pytestmark = pytest.mark.slow
+
+TASK = """
+robot: {{hand: {hand}}}
+object:
+  shape: {{sphere: {{radius: 0.03, edge: 0.009}}}}
+  pose: {{position: [0.5, 0, 0.3]}}
+  mass: 0.12
+  material: {{young: 5.0e+5, poisson: 0.45, friction: {friction}}}
+  limits: {{force: 20}}
+task: {{lift: 0.05}}
+uncertainty: {{position: 0, turn_deg: 0, friction: 0, mass: 0, young: 0}}
+planner: {{faces: 20, rolls: 4, {planner}}}
+"""
+
+
+def answer_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], hand: str, friction: float, planner: str, seed: int = 0
+) -> tuple[dict[str, Any], Plan]:
+    task = folder / "ball.yaml"
+    task.write_text(TASK.format(hand=hand, friction=friction, planner=planner))
+    command = ["plan", str(task), "--out", str(folder / "ball.plan"), "--jobs", "1", "--seed", str(seed), "--json"]
+    assert run(command) == 0
+    return json.loads(capsys.readouterr().out), load_plan(folder / "ball.plan")
+
+
+def test_the_shortlist_of_the_task_file_decides_between_least_force_and_best_joint_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def chosen(planner: str) -> dict[str, Any]:
+        return answer_of(tmp_path, capsys, "parallel_gripper", 0.6, f"hypotheses: 24, {planner}")[0]
+
+    everything = chosen("keep: 100, force_tolerance: 1")
+    grasps = [everything["best"], *everything["runners_up"]]
+    least = min(grasps, key=lambda grasp: grasp["max_force_n"])
+    listed = [grasp for grasp in grasps if grasp["max_force_n"] <= 2.0 * least["max_force_n"]]
+    widest = min(listed, key=lambda grasp: grasp["joint_range"])
+    assert widest["hypothesis"] != least["hypothesis"]
+
+    alone, long = chosen("keep: 1, shortlist: 1, force_tolerance: 1"), chosen("keep: 1, force_tolerance: 1")
+    assert alone["best"]["hypothesis"] == least["hypothesis"]
+    assert alone["choice"] | {"rule": "least force", "shortlisted": 1} == alone["choice"]
+    assert long["best"]["hypothesis"] == widest["hypothesis"]
+    assert long["choice"] | {"rule": "best joint range", "shortlisted": len(listed)} == long["choice"]
+    assert "gentlest" in long["advice"] and "joint range" in long["advice"]
+    # the others of the shortlist were completed, and are told apart from those that need more force
+    reason = "choice: others among the gentlest keep their joints nearer to the middle"
+    assert long["rejected"][reason] == len(listed) - 1
+    assert reason not in alone["rejected"]
+
+
+def test_with_the_cost_loading_the_wanted_forces_are_those_of_least_loading(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without reserves and without the least force that pads feel, so that nothing but the cost decides."""
+    monkeypatch.setattr("pliant.planner.context.least_felt", lambda assembly: 0.0)
+    answer, found = answer_of(tmp_path, capsys, "schunk_sdh2", 0.8, "hypotheses: 6, keep: 1, cost: loading", seed=1)
+    assert answer["choice"]["cost"] == "loading"
+    assert found.best is not None
+    state, task = found.best.grasp, found.task
+    T = state.T_world_object
+    frames = [T * contact.T_object_contact for contact in state.contacts]
+    contacts = ContactSet.from_arrays(
+        np.array([frame.translation for frame in frames]),
+        np.array([frame.rotation[:, 2] for frame in frames]),
+        friction=np.array([contact.friction for contact in state.contacts]),
+        max_force=np.array([contact.max_force for contact in state.contacts]),
+        stiffness=np.array([np.diag(contact.stiffness) for contact in state.contacts]),
+        radius=np.array([contact.radius for contact in state.contacts]),
+        rotations=np.array([frame.rotation for frame in frames]),
+    )
+
+    hand, robot = ClosingHand(task.assembly, friction=0.8), task.assembly.robot
+    by_name = {link.name: link for link in hand.links}
+    links = tuple(by_name[contact.link] for contact in state.contacts)
+    drives = drives_at(hand, state.q, robot.pose(PALM_FRAME, state.q), links, contacts, np.array(task.goal.gravity))
+
+    def solved(objective: str) -> ForceResult:
+        solver = ForceSolver(objective=objective, margin=task.options.margin * float(np.linalg.norm(state.load[:3])))
+        return drives.solve(solver, contacts, state.load, state.centre_of_mass, np.zeros((0, 6)))
+
+    wanted = np.array([contact.wanted for contact in state.contacts])
+    loading, largest = solved("loading"), solved("largest")
+    np.testing.assert_allclose(wanted, loading.forces, atol=2e-3 * loading.largest_force)
+    assert largest.forces is not None
+    assert np.abs(wanted - largest.forces).max() > 0.1 * largest.largest_force
+    # [D]'s V = sum of (1 - mu) f_n + |f_t|, with one mu
+    assert _loading(wanted, 0.8) < 0.99 * _loading(largest.forces, 0.8)
+
+
+def _loading(forces: np.ndarray, mu: float) -> float:
+    return float(((1.0 - mu) * forces[:, 2] + np.hypot(forces[:, 0], forces[:, 1])).sum())
