@@ -7,13 +7,21 @@ push the object along for ever; only its internal part (I - G_K^R G) e is follow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pliant.arrays import Bools, Floats
 from pliant.control.options import ControlOptions
-from pliant.grasp import ContactSet, ForceSolver, SolverFailure, cross_matrix, internal_part, point_jacobian
+from pliant.grasp import (
+    ContactSet,
+    ForceProblem,
+    ForceSolver,
+    SolverFailure,
+    cross_matrix,
+    internal_part,
+    point_jacobian,
+)
 from pliant.motion import damped_least_squares
 from pliant.planner import ContactTimeline, PlannedForces
 from pliant.robot import Assembly
@@ -75,7 +83,19 @@ class ForceLoop:
         self.joint_compliance = np.where(np.isfinite(servo), 1.0 / np.where(np.isfinite(servo), servo, 1.0), 0.0)
         self.torque_limits = np.maximum(assembly.torque_limits[self.hand], 1e-6)
         self.solver = ForceSolver(objective=options.cost, explain=False, prove=False)
-        self.wanted = timeline.forces_at(timeline.grasp_time).forces[:, 2]
+        grasp = timeline.forces_at(timeline.grasp_time)
+        self.wanted = grasp.forces[:, 2]
+        # checked once; only places and axes change from turn to turn
+        self._contacts = ContactSet.from_arrays(
+            grasp.points,
+            grasp.axes[:, :, 2],
+            friction=timeline.friction * timeline.reserve.friction,
+            max_force=timeline.max_force,
+            stiffness=self.stiffness,
+            radius=timeline.radius,
+            rotations=grasp.axes,
+        )
+        self._asked: ForceProblem | None = None
         self.feasible = True
         self.grip = 1.0
 
@@ -85,27 +105,28 @@ class ForceLoop:
         What they need are the smallest sufficient forces (7.3) that the drives can command, for the planned load with
         the plan's own reserve. Where no permitted forces hold, the planned ones stand.
         """
-        timeline, reserve = self.timeline, self.timeline.reserve
-        contacts = ContactSet.from_arrays(
-            now.points,
-            now.axes[:, :, 2],
-            friction=timeline.friction * reserve.friction,
-            max_force=timeline.max_force,
-            stiffness=self.stiffness,
-            radius=timeline.radius,
-            rotations=now.axes,
-        )
+        self.ask(now, moment)
+        return self.take(moment)
+
+    def ask(self, now: ContactKinematics, moment: PlannedForces) -> None:
+        """The first half of `want`: what the contacts need is put as a problem."""
+        contacts = replace(self._contacts, points=now.points, rotations=now.axes)
         # The object may lie elsewhere than planned: its centre goes with the contacts.
         centre = moment.centre + now.points.mean(axis=0) - moment.centroid
+        self._asked = self.solver.problem(
+            contacts,
+            self.timeline.reserve.load * moment.load,
+            centre=centre,
+            jacobian=now.force_jacobian(contacts)[:, self.hand],
+            torque_limits=self.torque_limits,
+            joint_compliance=self.joint_compliance[self.hand],
+        )
+
+    def take(self, moment: PlannedForces) -> Floats:
+        """The second half of `want`: the problem that was put last is solved."""
+        assert self._asked is not None
         try:
-            answer = self.solver.solve(
-                contacts,
-                reserve.load * moment.load,
-                centre=centre,
-                jacobian=now.force_jacobian(contacts)[:, self.hand],
-                torque_limits=self.torque_limits,
-                joint_compliance=self.joint_compliance[self.hand],
-            )
+            answer = self.solver.answer(self._asked)
         except SolverFailure:
             answer = None
         self.feasible = answer is not None and answer.forces is not None

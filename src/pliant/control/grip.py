@@ -39,9 +39,9 @@ class ControlStep:
 class Grip:
     """Turns of the force loop.
 
-    Forces are news only when a frame comes. It is understood in one step, answered in the next, and what shall be
-    wanted from then on is found in the one after, so that none takes long; in between the answer is kept up, but not
-    for longer than frames may take.
+    Forces are news only when a frame comes. It is understood in one step, answered in the next, where it is also asked
+    what shall be wanted from then on, and that is found in the one after, so that none takes long; in between the
+    answer is kept up, but not for longer than frames may take.
 
     Attributes:
         contacts: at the last frame that was answered; None before the first.
@@ -94,14 +94,15 @@ class Grip:
         first = self.contacts is None
         due, self._answer_due = self._answer_due or first, estimate.fresh
         if self.contacts is not None and self._wanted_due:
-            loop.want(self.contacts, moment)
+            loop.take(moment)
             self._wanted_due = False
         if due:
             q = np.asarray(sample.joints.positions)
             self.contacts = contact_kinematics(loop.assembly, loop.timeline.links, q, estimate.places, moment.axes)
+            loop.ask(self.contacts, moment)
             self._wanted_due = not first
             if first:
-                loop.want(self.contacts, moment)
+                loop.take(moment)
             self._series = loop.series_stiffness(self.contacts)
             self._rate = loop.correct(self.errors(wanted(), estimate), self.contacts, loop.hand, 1.0, self._series)
             self._rated = sample.time

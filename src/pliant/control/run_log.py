@@ -125,7 +125,7 @@ class RunRecorder:
             counts = np.asarray(frame.counts)
             if counts.dtype.kind == "f":
                 counts = np.nan_to_num(counts, nan=-1.0)
-            kept.append((frame.time, np.clip(counts, -1, 2**15 - 1).astype(np.int16)))
+            kept.append((frame.time, np.minimum(np.maximum(counts, -1), 2**15 - 1).astype(np.int16)))
 
     def event(self, event: Event) -> None:
         """Keep an event."""

@@ -31,6 +31,7 @@ from pliant.grasp.jacobian import hand_jacobian as hand_jacobian
 from pliant.grasp.jacobian import joint_jacobian as joint_jacobian
 from pliant.grasp.jacobian import point_jacobian as point_jacobian
 from pliant.grasp.layout import ContactModel as ContactModel
+from pliant.grasp.loads import ForceProblem as ForceProblem
 from pliant.grasp.matrix import MatrixReport as MatrixReport
 from pliant.grasp.matrix import component_scale as component_scale
 from pliant.grasp.matrix import cross_matrix as cross_matrix

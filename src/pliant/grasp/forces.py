@@ -45,8 +45,8 @@ class ForceSolver:
         objective: "largest" (largest contact force first, sum second) or "loading" (the cost of [D]).
         margin: delta, how far from slipping and from the force limit every contact stays [N].
         explain: whether an infeasible problem is asked again without each family of constraints, for the blame.
-        prove: whether the solver's answer that a problem is infeasible is proved and the proof checked. A control loop
-            that has another answer ready cannot wait for it.
+        prove: whether the solver's answer that a problem is infeasible is proved and the proof checked, and margins are
+            computed. A control loop that has another answer ready cannot wait for it.
     """
 
     def __init__(
@@ -91,6 +91,38 @@ class ForceSolver:
             disturbances: k x d wrenches, each of which may come on top of the external one; the worst counts.
             reaction: "elastic" (one squeeze must do for all of them) or "active" (fresh forces for each).
         """
+        problem = self.problem(
+            contacts,
+            external,
+            centre=centre,
+            jacobian=jacobian,
+            torque_limits=torque_limits,
+            gravity_torques=gravity_torques,
+            stiffness=stiffness,
+            joint_compliance=joint_compliance,
+            disturbances=disturbances,
+        )
+        if (
+            len(problem.disturbances)
+            and _choice(DisturbanceResponse, reaction, "reaction") is DisturbanceResponse.ACTIVE
+        ):
+            return self._solve_each(problem)
+        return self.answer(problem)
+
+    def problem(
+        self,
+        contacts: ContactSet,
+        external: ArrayLike,
+        *,
+        centre: ArrayLike | None = None,
+        jacobian: ArrayLike | None = None,
+        torque_limits: ArrayLike | None = None,
+        gravity_torques: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
+        joint_compliance: ArrayLike | None = None,
+        disturbances: ArrayLike | None = None,
+    ) -> ForceProblem:
+        """The first half of :meth:`solve`, with its arguments, for a loop that spreads the work over two steps."""
         problem = ForceProblem.checked(
             contacts,
             external,
@@ -103,12 +135,8 @@ class ForceSolver:
             stiffness=stiffness,
             joint_compliance=joint_compliance,
         )
-        if (
-            len(problem.disturbances)
-            and _choice(DisturbanceResponse, reaction, "reaction") is DisturbanceResponse.ACTIVE
-        ):
-            return self._solve_each(problem)
-        return self._solve(problem)
+        problem.decompose()
+        return problem
 
     def friction_needed(
         self, contacts: ContactSet, external: ArrayLike, **given: ArrayLike | str | None
@@ -136,25 +164,26 @@ class ForceSolver:
 
     def _solve_each(self, problem: ForceProblem) -> ForceResult:
         none = np.zeros((0, len(problem.external)))
-        answer = self._solve(replace(problem, disturbances=none))
+        answer = self.answer(replace(problem, disturbances=none))
         worst = answer
         for k, disturbance in enumerate(problem.disturbances, start=1):
             if not worst.feasible:
                 return worst
-            other = self._solve(replace(problem, external=problem.external + disturbance, disturbances=none))
+            other = self.answer(replace(problem, external=problem.external + disturbance, disturbances=none))
             if not other.feasible or other.largest_force > worst.largest_force:
                 worst = replace(other, worst_load=k)
         if not worst.feasible:
             return worst
         return replace(answer, largest_force=worst.largest_force, worst_load=worst.worst_load, margins=worst.margins)
 
-    def _solve(self, problem: ForceProblem) -> ForceResult:
+    def answer(self, problem: ForceProblem) -> ForceResult:
+        """The second half of :meth:`solve`: one squeeze for all disturbances."""
         if problem.unanswerable is not None:
             return self._refused(problem, _range_certificate(problem), (Blame((Family.BALANCE,)),))
         program = self._program(problem, frozenset(), self.objective)
         if not self.prove and (quick := program.solve()).status in ("Solved", "PrimalInfeasible"):
             if quick.status == "Solved":
-                return _answer(problem, quick)
+                return _answer(problem, quick, margins=False)
             return ForceResult(ForceStatus.INFEASIBLE, problem.contacts)
         solution, certificate = _decide(program)
         if solution is None:
@@ -257,7 +286,7 @@ def _decide(program: ConeProgram) -> tuple[Solution | None, Certificate | None]:
     raise SolverFailure(f"the cone solver gave up ({solution.status}) and neither forces nor a proof could be had")
 
 
-def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
+def _answer(problem: ForceProblem, solution: Solution, *, margins: bool = True) -> ForceResult:
     contacts, layout = problem.contacts, problem.contacts.layout
     scaled = solution.x[: layout.size]
     # The solver meets the balance to about 1e-8; one projection makes it exact to rounding.
@@ -272,45 +301,50 @@ def _answer(problem: ForceProblem, solution: Solution) -> ForceResult:
         tables = np.zeros((loads, n * s))
         tables[:, layout.force_places] = every[:, layout.force_entries]
         tables = tables.reshape(loads, n, s)
-    normal, sideways = tables[..., -1], np.einsum("kij,kij->ki", tables[..., :-1], tables[..., :-1])
-    sizes = np.sqrt(sideways + normal * normal)
     moments = np.zeros(n)
     if layout.moment_entries.size:
         moments[layout.moment_contacts] = f[layout.moment_entries]
-        sideways[:, layout.moment_contacts] += (
-            every[:, layout.moment_entries] / contacts.spin_arm[layout.moment_contacts]
-        ) ** 2
-    slip = contacts.friction * normal - np.sqrt(sideways)
-    if not contacts.friction.all():
-        slip = np.where(contacts.friction > 0, slip, normal)
-    overload = contacts.max_force - normal
-    tau, torque, torque_of_contact = None, _NOTHING, np.full(n, np.inf)
-    if problem.jacobian is not None:
-        tau = problem.jacobian.T @ f
-        if problem.torque_limits is not None:
-            gravity = 0.0 if problem.gravity_torques is None else problem.gravity_torques
-            torque = (problem.torque_limits - np.abs(every @ problem.jacobian + gravity)).min(axis=0)
-            starts = [part.start for part in layout.slices]
-            carries = np.logical_or.reduceat(problem.jacobian != 0, starts, axis=0)
-            torque_of_contact = np.where(carries, torque, np.inf).min(axis=1, initial=np.inf)
-    if loads > 1:
-        slip, overload = slip.min(axis=0), overload.min(axis=0)
-    else:
-        slip, overload = slip[0], overload[0]
+    sizes = np.sqrt(np.einsum("kij,kij->ki", tables, tables))
     return ForceResult(
         ForceStatus.OPTIMAL,
         contacts,
         forces=tables[0],
         moments=moments,
         f=f,
-        tau=tau,
-        margins=Margins(slip, overload, torque, torque_of_contact),
+        tau=None if problem.jacobian is None else problem.jacobian.T @ f,
+        margins=_margins(problem, every, tables) if margins else None,
         largest_force=float(sizes.max()),
         total_force=float(sizes[0].sum()),
         residual=float(np.abs(problem.grasp_matrix @ f + problem.external).max()),
         worst_load=int(sizes.argmax()) // n,
         iterations=solution.iterations,
     )
+
+
+def _margins(problem: ForceProblem, every: Floats, tables: Floats) -> Margins:
+    """How far contacts and joints stay from their limits, at the worst of the loads.
+
+    Args:
+        every: loads x size of f.
+        tables: the forces in it, loads x n x s.
+    """
+    contacts, layout = problem.contacts, problem.contacts.layout
+    normal, sideways = tables[..., -1], np.einsum("kij,kij->ki", tables[..., :-1], tables[..., :-1])
+    if layout.moment_entries.size:
+        sideways[:, layout.moment_contacts] += (
+            every[:, layout.moment_entries] / contacts.spin_arm[layout.moment_contacts]
+        ) ** 2
+    slip = contacts.friction * normal - np.sqrt(sideways)
+    if not contacts.friction.all():
+        slip = np.where(contacts.friction > 0, slip, normal)
+    torque, torque_of_contact = _NOTHING, np.full(len(contacts), np.inf)
+    if problem.jacobian is not None and problem.torque_limits is not None:
+        gravity = 0.0 if problem.gravity_torques is None else problem.gravity_torques
+        torque = (problem.torque_limits - np.abs(every @ problem.jacobian + gravity)).min(axis=0)
+        starts = [part.start for part in layout.slices]
+        carries = np.logical_or.reduceat(problem.jacobian != 0, starts, axis=0)
+        torque_of_contact = np.where(carries, torque, np.inf).min(axis=1, initial=np.inf)
+    return Margins(slip.min(axis=0), (contacts.max_force - normal).min(axis=0), torque, torque_of_contact)
 
 
 def _range_certificate(problem: ForceProblem) -> Certificate:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dgesdd, dsyevd
+from scipy.linalg.lapack import dgesdd
 
 from pliant.arrays import Floats
 from pliant.errors import GraspError
@@ -24,8 +24,6 @@ _NO_ROWS, _NO_VALUES = np.zeros((0, 0)), np.zeros(0)
 
 # A load with a larger part than this outside the range of G cannot be answered by any contact forces.
 RANGE_TOLERANCE = 1e-8
-# Ratio of squared singular values above which their squares are accurate enough.
-WELL_CONDITIONED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +84,8 @@ class ForceProblem:
             q = given.shape[1] if given.ndim == 2 else 0
             j = _array("jacobian", given, (contacts.layout.size, q))
             if torque_limits is not None:
-                limits = np.broadcast_to(np.asarray(torque_limits, dtype=float), (q,))
+                limits = np.asarray(torque_limits, dtype=float)
+                limits = limits if limits.shape == (q,) else np.broadcast_to(limits, (q,))
                 if not (limits > 0).all():
                     raise GraspError("torque_limits", f"{limits.tolist()}; allowed: above 0 N m, infinite for no limit")
             if gravity_torques is not None:
@@ -97,6 +96,11 @@ class ForceProblem:
         k = None if stiffness is None else _positive_definite(_array("stiffness", stiffness, (size, size)))
         compliance = None if joint_compliance is None else np.asarray(joint_compliance, dtype=float)
         return cls(contacts, c, w, extra, float(margin), j, limits, gravity, k, compliance)
+
+    def decompose(self) -> None:
+        """Do now what would be done when its answer is first needed."""
+        if self.unanswerable is None:
+            _ = self.balance, self.locked
 
     @cached_property
     def grasp_matrix(self) -> Floats:
@@ -126,20 +130,13 @@ class ForceProblem:
     @cached_property
     def decomposition(self) -> tuple[Floats, Floats, Floats]:
         """U, sigma, V^T of the scaled G, cut to its rank."""
-        g = self.scaled_grasp_matrix
-        # Half the time of a full decomposition, and as good while G is far from losing rank. LAPACK itself, because the
-        # checks around it cost as much as the work on matrices this small.
-        squares, u, info = dsyevd(g @ g.T)
-        if info == 0 and squares[0] > WELL_CONDITIONED * squares[-1]:
-            sigma = np.sqrt(squares)
-            return u, sigma, (u.T @ g) / sigma[:, None]
-        u, sigma, vt, info = dgesdd(g, full_matrices=0)
-        if info:
-            raise GraspError(
-                "contacts", "the grasp matrix could not be decomposed; its numbers are out of all proportion"
-            )
+        u, sigma, vt = self._whole_decomposition
         rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum())
         return u[:, :rank], sigma[:rank], vt[:rank]
+
+    @cached_property
+    def _whole_decomposition(self) -> tuple[Floats, Floats, Floats]:
+        return _decomposed(self.scaled_grasp_matrix)
 
     @cached_property
     def scaled_grasp_matrix(self) -> Floats:
@@ -192,8 +189,7 @@ class ForceProblem:
     @cached_property
     def null(self) -> Floats:
         """Orthonormal columns N that span the internal forces, scaled."""
-        rows = self.decomposition[2]
-        return np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
+        return self._whole_decomposition[2][len(self.decomposition[1]) :].T
 
     def elastic(self, balance: Floats) -> Floats:
         """The forces -G_K^R w, scaled, one row for each row of V^T f: of least energy, so N^T C f = 0."""
@@ -223,11 +219,8 @@ class ForceProblem:
             return none
         scaled = self.component_scale[:, None] * self.jacobian
         moved = self.null.T @ scaled
-        squares, _, info = dsyevd(moved @ moved.T)
-        if info == 0 and squares[0] > WELL_CONDITIONED * squares[-1]:
-            return none
-        u, sigma, _ = np.linalg.svd(moved, full_matrices=True)
-        rank = int((sigma > RANK_TOLERANCE * np.linalg.norm(scaled)).sum())
+        u, sigma, _ = _decomposed(moved)
+        rank = int((sigma > RANK_TOLERANCE * math.sqrt(np.vdot(scaled, scaled))).sum())
         if rank == len(moved):
             return none
         springs = self.compliance @ (self.null @ u[:, rank:])
@@ -241,7 +234,7 @@ class ForceProblem:
         if Family.BALANCE not in dropped:
             rows.append(self.decomposition[2])
             values.append(self.balance)
-        if self.jacobian is not None and Family.COMMANDABLE not in dropped:
+        if self.jacobian is not None and Family.COMMANDABLE not in dropped and len(self.locked[0]):
             rows.append(self.locked[0])
             values.append(self.locked[1])
         if len(rows) == 1:
@@ -289,6 +282,14 @@ class ForceProblem:
         leveled = wrench.copy()
         leveled[..., self.contacts.dimension :] /= self.length
         return leveled
+
+
+def _decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+    """U, sigma and V^T, both square. LAPACK itself: the checks around it cost as much as the work on small matrices."""
+    u, sigma, vt, info = dgesdd(matrix, full_matrices=1)
+    if info:
+        raise GraspError("contacts", "the grasp matrix could not be decomposed; its numbers are out of all proportion")
+    return u, sigma, vt
 
 
 def _array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:

@@ -71,7 +71,7 @@ class ForceResult:
         moments: n moments of soft fingers about their normals [N m]; None if infeasible.
         f: the stacked vector of both, as G and J take it.
         tau: joint torques J^T f by the law (6) [N m]; None without a hand.
-        margins: None if infeasible.
+        margins: None if infeasible or not asked for.
         largest_force: largest |f_i|, at the worst of the loads [N].
         total_force: sum of |f_i| for the undisturbed load [N].
         residual: largest component of G f + w_ext [N, N m].

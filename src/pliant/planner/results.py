@@ -221,8 +221,9 @@ class Trajectory:
 
     def _segment(self, time: float) -> tuple[int, float]:
         """The segment that a time lies in, and how far along it: 0 to 1."""
-        i = int(np.clip(np.searchsorted(self.times, time) - 1, 0, len(self.times) - 2))
-        return i, float(np.clip((time - self.times[i]) / (self.times[i + 1] - self.times[i]), 0.0, 1.0))
+        i = min(max(int(self.times.searchsorted(time)) - 1, 0), len(self.times) - 2)
+        start, end = self.times[i : i + 2].tolist()
+        return i, min(max((time - start) / (end - start), 0.0), 1.0)
 
     def span(self, phase: Phase) -> tuple[float, float] | None:
         """First and last time of a phase; None if the operation has none."""

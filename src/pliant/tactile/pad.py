@@ -81,7 +81,7 @@ class PadResponse:
 
     def pressures_of(self, counts: ArrayLike, *, warmth: float = 0.0) -> Floats:
         """Pressures [Pa] that give these counts; at full scale the least one that does."""
-        c = np.clip(np.asarray(counts, dtype=np.float64), 0.0, self.full_scale)
+        c = np.minimum(np.maximum(np.asarray(counts, dtype=np.float64), 0.0), self.full_scale)
         p, y = self._knots(warmth)
         return _line(c, y, p)
 
