@@ -112,7 +112,7 @@ class ForceLoop:
         """The first half of `want`: what the contacts need is put as a problem."""
         contacts = replace(self._contacts, points=now.points, rotations=now.axes)
         # The object may lie elsewhere than planned: its centre goes with the contacts.
-        centre = moment.centre + now.points.mean(axis=0) - moment.centroid
+        centre = moment.centre + now.points.sum(axis=0) / len(now.points) - moment.centroid
         self._asked = self.solver.problem(
             contacts,
             self.timeline.reserve.load * moment.load,

@@ -91,18 +91,15 @@ class Grip:
         loop, options = self.loop, self.loop.options
         if not options.force_loop or sample.joints is None:
             return offset
-        first = self.contacts is None
-        due, self._answer_due = self._answer_due or first, estimate.fresh
-        if self.contacts is not None and self._wanted_due:
+        due, self._answer_due = self._answer_due or self.contacts is None, estimate.fresh
+        if self._wanted_due:
             loop.take(moment)
             self._wanted_due = False
         if due:
             q = np.asarray(sample.joints.positions)
             self.contacts = contact_kinematics(loop.assembly, loop.timeline.links, q, estimate.places, moment.axes)
             loop.ask(self.contacts, moment)
-            self._wanted_due = not first
-            if first:
-                loop.take(moment)
+            self._wanted_due = True
             self._series = loop.series_stiffness(self.contacts)
             self._rate = loop.correct(self.errors(wanted(), estimate), self.contacts, loop.hand, 1.0, self._series)
             self._rated = sample.time

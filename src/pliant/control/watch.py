@@ -71,11 +71,12 @@ class Watch:
         slides = {joint.name for joint in assembly.robot.urdf.joints if joint.kind == "prismatic"}
         self.off = np.array([self.limits.distance if n in slides else self.limits.angle for n in self.names])
         self.unit = ["m" if name in slides else "rad" for name in self.names]
-        n = len(tracker.timeline.links)
         self.max_force = tracker.timeline.max_force
-        self._over, self._gone = np.full(n, np.nan), np.full(n, np.nan)
+        self._permitted = float(self.max_force.min())
+        self._over: Floats | None = None
+        self._gone: Floats | None = None
         self._other = np.nan
-        self._astray = np.full(len(self.names), np.nan)
+        self._astray: Floats | None = None
         self._first: float | None = None
         self._last, self._still = -np.inf, 0
 
@@ -154,7 +155,7 @@ class Watch:
         self._over = _since(self._over, over, now)
         if (i := _first_longer(self._over, now, self.limits.overload)) is not None:
             return RunFault(Fault.OVERLOAD, f"{measured[i]:.2f} N on '{names[i]}', permitted {self.max_force[i]:.4g} N")
-        permitted = float(self.max_force.min())
+        permitted = self._permitted
         self._other = (now if np.isnan(self._other) else self._other) if other > permitted else np.nan
         if not np.isnan(self._other) and now - self._other >= self.limits.overload:
             return RunFault(Fault.OVERLOAD, f"{other:.2f} N on '{where}', permitted {permitted:.4g} N")
@@ -162,6 +163,7 @@ class Watch:
             gone = self.tracker.sensed & (needed > 0) & (measured < self.limits.lost_force)
             self._gone = _since(self._gone, gone, now)
             if (i := _first_longer(self._gone, now, self.limits.lost)) is not None:
+                assert self._gone is not None
                 return RunFault(Fault.CONTACT_LOST, f"nothing measured on '{names[i]}' for {now - self._gone[i]:.2f} s")
         return None
 
@@ -176,13 +178,15 @@ class Watch:
         return RunFault(Fault.NOT_FOLLOWING, f"'{self.names[i]}' is {error[i]:.3g} {self.unit[i]} off its command")
 
 
-def _since(since: Floats, wrong: Bools, now: float) -> Floats:
-    """Since when each has been wrong; NaN where it is not."""
+def _since(since: Floats | None, wrong: Bools, now: float) -> Floats | None:
+    """Since when each has been wrong; NaN where it is not, None where nothing is."""
     if not wrong.any():
-        return np.full(len(since), np.nan)
-    return np.where(wrong, np.where(np.isnan(since), now, since), np.nan)
+        return None
+    return np.where(wrong, now if since is None else np.where(np.isnan(since), now, since), np.nan)
 
 
-def _first_longer(since: Floats, now: float, most: float) -> int | None:
+def _first_longer(since: Floats | None, now: float, most: float) -> int | None:
+    if since is None:
+        return None
     long = now - since >= most  # NaN compares as False
     return int(long.argmax()) if long.any() else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
+from scipy.linalg.lapack import dposv
 
 from pliant.arrays import Floats
 from pliant.errors import GraspError
@@ -118,9 +119,13 @@ def internal_part(grasp_matrix: Floats, stiffness: Floats, forces: Floats) -> Fl
     root = np.sqrt(stiffness)
     springs = grasp_matrix * root
     normal = springs @ springs.T
-    normal.flat[:: len(normal) + 1] += 1e-9 * np.trace(normal)
+    normal.flat[:: len(normal) + 1] += 1e-9 * normal.trace()
     y = forces / root
-    return np.asarray(root * (y - springs.T @ np.linalg.solve(normal, springs @ y)))
+    # LAPACK itself: the checks around it cost more than the work
+    _, particular, info = dposv(normal, springs @ y)
+    if info:
+        particular = np.linalg.solve(normal, springs @ y)
+    return np.asarray(root * (y - springs.T @ particular))
 
 
 def internal_basis(

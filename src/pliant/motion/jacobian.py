@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
+from scipy.linalg.lapack import dposv
 
 from pliant.arrays import Floats
 from pliant.motion.frame_task import FrameTask, in_order, support, task_rows
@@ -55,4 +56,8 @@ def damped_least_squares(J: Floats, error: Floats, damping: float) -> Floats:
         error: m.
         damping: in the units of J; singular values below it are given up for the sake of small steps.
     """
-    return np.asarray(J.T @ np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), error))
+    normal = J @ J.T
+    normal.flat[:: len(normal) + 1] += damping**2
+    # LAPACK itself: the checks around it cost more than the work on matrices this small
+    _, weights, info = dposv(normal, error)
+    return np.asarray(J.T @ (weights if info == 0 else np.linalg.solve(normal, error)))

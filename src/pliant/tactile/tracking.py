@@ -84,6 +84,7 @@ class ContactTracker:
             arrays.setdefault(array.link, []).append(name)
         self.arrays_of = [tuple(arrays.get(link, ())) for link in timeline.links]
         self.sensed = np.array([bool(names) for names in self.arrays_of])
+        self._sensed_contacts = np.flatnonzero(self.sensed).tolist()
         self.used = tuple(dict.fromkeys(name for names in self.arrays_of for name in names))
         self.pads = {name: PadWatch() for name in processor.arrays}
         self.filters = [RegionFilter(options.noise) for _ in range(n)]
@@ -127,10 +128,10 @@ class ContactTracker:
     def _take(self, name: str, pad: PadWatch, frame: TactileFrame, now: float) -> bool | None:
         """None: no new frame worth the name; False: a spike, left out; True: understood."""
         counts = np.asarray(frame.counts)
-        if not np.isfinite(counts).all():
+        if counts.dtype.kind == "f" and not np.isfinite(counts).all():
             return None  # its age is noticed
         same = pad.counts is not None and np.array_equal(counts, pad.counts)
-        pad.loaded = bool((counts > LOADED_COUNTS).any())
+        pad.loaded = bool(counts.max(initial=0) > LOADED_COUNTS)
         if not same or not pad.loaded:
             pad.same_since = frame.time
         pad.taken, pad.counts = frame.time, counts
@@ -178,7 +179,7 @@ class ContactTracker:
 
     def _filtered(self, fresh: bool, moment: PlannedForces, pushed: Floats) -> tuple[Floats, Floats]:
         forces, places = moment.forces[:, 2].copy(), moment.points.copy()
-        for i in np.flatnonzero(self.sensed):
+        for i in self._sensed_contacts:
             touching = self._measured[i] > 0
             if not self.options.filter:
                 forces[i] = self._measured[i]
