@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from faults import FaultyDriver, Injection
@@ -80,6 +81,21 @@ def test_where_the_planned_squeeze_is_too_weak_the_hand_presses_as_statics_says(
     c = np.sqrt(1.0 - s**2)
     statics = (weight / (2 * c) + TorqueOptions().margin * weight) / (0.45 * 0.8 + s / c)
     np.testing.assert_allclose(wanted, statics, rtol=0.02)
+
+
+def test_contact_frames_that_turn_about_their_normals_change_no_torque(thing: MadeTask) -> None:
+    """The law's forces follow what was found within 0.1 s: in a frame turned by 180 degrees they would push down."""
+    half = pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
+    *early, last = thing.grasp.states
+    turned = (
+        replace(c, T_object_contact=c.T_object_contact * half, force=half.rotation.T @ c.force) for c in last.contacts
+    )
+    states = (*early, replace(last, contacts=tuple(turned)))
+    _, plain = run(thing)
+    _, turning = run(replace(thing, grasp=replace(thing.grasp, states=states)))
+    np.testing.assert_allclose(
+        [torques for _, torques in turning.sent], [torques for _, torques in plain.sent], atol=1e-6
+    )
 
 
 def test_torques_take_over_at_the_touch_and_positions_at_the_end_without_a_jump(thing: MadeTask) -> None:

@@ -28,7 +28,18 @@ from pliant.files import load_plan, save_plan
 from pliant.files.archive import pack
 from pliant.objects import Mesh
 from pliant.plain_arrays import array_bytes
-from pliant.planner import Choice, ChoiceRule, Plan, PlannerOptions, PlanStatus, Push, Reserve, Uncertainty
+from pliant.planner import (
+    Choice,
+    ChoiceRule,
+    Plan,
+    PlannerOptions,
+    PlanStatus,
+    Push,
+    Reserve,
+    Stopped,
+    Tried,
+    Uncertainty,
+)
 from pliant.robot import Robot, link_mesh, load_robot
 
 
@@ -137,10 +148,11 @@ def test_a_plan_without_a_grasp_is_written_with_its_reasons(tmp_path: Path) -> N
 def test_no_field_is_left_at_its_default(tmp_path: Path) -> None:
     """A field that the file forgets would come back as its default; here none has its default."""
     plan = ball_plan(move=True)
-    options = PlannerOptions(61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2), 7, 0.1, "loading", 0.02, "pose")
+    numbers = (61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2), 7, 0.1, "loading", 0.02, "pose")
+    options = PlannerOptions("quick", *numbers)
     for value, field in zip(dataclasses.astuple(options), dataclasses.fields(options), strict=True):
         assert value != field.default
-    hypotheses = tuple(dataclasses.replace(h, opening=0.5) for h in plan.hypotheses)
+    hypotheses = tuple(dataclasses.replace(h, opening=0.5, posture=(0.1, -0.2)) for h in plan.hypotheses)
     goal = dataclasses.replace(plan.task.goal, disturbances=(Push(any_force=0.3),), gravity=(0.0, 1.0, 0.0))
     unsure = Uncertainty(0.001, 0.1, 0.2, 0.3, 0.4)
     task = dataclasses.replace(plan.task, options=options, goal=goal, uncertainty=unsure, notes=("mended", "guessed"))
@@ -154,9 +166,13 @@ def test_no_field_is_left_at_its_default(tmp_path: Path) -> None:
         approach_s=2.0,
         sequential_s=3.0,
         approach_way="hand-arm",
+        holds_share=0.9,
+        holds_interval=(0.7, 0.97),
     )
     choice = Choice(ChoiceRule.JOINT_RANGE, 3)
-    other = dataclasses.replace(plan, task=task, hypotheses=hypotheses, grasps=(grasp,), choice=choice, advice="hm")
+    searched = {"stopped": Stopped.SECONDS, "first_s": 1.5, "improved_s": 2.5, "tried": Tried(9, 4, 3, 2)}
+    answered = {"hypotheses": hypotheses, "grasps": (grasp,), "choice": choice, "advice": "hm", **searched}
+    other = dataclasses.replace(plan, task=task, **answered)
     for item in (other, other.grasps[0], other.task, other.hypotheses[0], other.rejections[0]):
         for field in dataclasses.fields(item):
             assert field.default is dataclasses.MISSING or getattr(item, field.name) != field.default, field.name

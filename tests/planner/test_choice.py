@@ -1,22 +1,26 @@
 """Ranking and words."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from pliant.errors import OptionError
 from pliant.planner.advice import advice
+from pliant.planner.enumeration import Stable, complete_stable
 from pliant.planner.reasons import Reason, Rejection, Stage
 from pliant.planner.results import ChoiceRule, StableGrasp
-from pliant.planner.search import Stable, complete_stable
-from pliant.planner.selection import ranked
+from pliant.planner.robustness import wilson
+from pliant.planner.selection import distinct, ranked
 from pliant.planner.task import PlannerOptions
 
 
-def grasp(number, force, spread=1.0, path=1.0):
+def grasp(number, force, spread=1.0, path=1.0, holds=math.nan):
+    hypothesis = SimpleNamespace(number=number)
     return SimpleNamespace(
-        hypothesis=SimpleNamespace(number=number), largest_force=force, joint_range=spread, arm_path=path
+        hypothesis=hypothesis, largest_force=force, joint_range=spread, arm_path=path, holds_share=holds
     )
 
 
@@ -57,6 +61,34 @@ def test_where_joint_ranges_tie_the_shortest_arm_path_decides():
     assert rule(made) == (ChoiceRule.ARM_PATH, 3)
 
 
+def test_among_the_gentlest_those_that_hold_under_most_pose_errors_come_first():
+    made = [grasp(0, 1.0, 0.1, holds=0.6), grasp(1, 1.01, 0.9, holds=0.95), grasp(2, 1.02, 0.5, holds=0.9)]
+    assert numbers(made) == [2, 1, 0]
+    assert rule(made) == (ChoiceRule.JOINT_RANGE, 3)
+    assert rule(made[:2]) == (ChoiceRule.HOLDS, 2)
+
+
+def palm(number, shift=0.0, turn=0.0, fingers=("a", "b")):
+    T = pin.SE3(pin.exp3(np.array([0.0, turn, 0.0])), np.array([shift, 0.0, 0.0]))
+    return SimpleNamespace(hypothesis=SimpleNamespace(number=number, T_object_palm=T, fingers=fingers))
+
+
+def test_copies_of_a_better_grasp_are_left_out_and_others_are_not():
+    near, far, turned = palm(1, 0.0099), palm(2, 0.0101), palm(3, turn=np.radians(10.1))
+    others = palm(4, fingers=("a", "b", "c"))
+    kept = distinct([palm(0), near, far, turned, palm(5, turn=np.radians(9.9)), others])
+    assert [g.hypothesis.number for g in kept] == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("held", "count", "low", "high"), [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634)]
+)
+def test_the_interval_of_a_share_is_wilsons(held, count, low, high):
+    share = wilson(held, count)
+    assert share.share == held / count
+    assert (share.low, share.high) == pytest.approx((low, high), abs=1e-4)
+
+
 def test_one_grasp_is_chosen_because_it_is_the_only_one():
     assert rule([grasp(0, 1.0)]) == (ChoiceRule.ONLY, 1)
 
@@ -83,7 +115,7 @@ def completed(made, **options):
     by_number = {g.hypothesis.number: g for g in made}
     done = []
 
-    def one_by_one(job, lists, ahead):
+    def one_by_one(job, lists, ahead, ended):
         for items in lists:
             done.extend(item.hypothesis.number for item in items)
             yield [by_number[item.hypothesis.number] for item in items], 0.0

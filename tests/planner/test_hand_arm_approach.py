@@ -15,8 +15,9 @@ from pliant.motion import drive_hand_and_arm, time_path
 from pliant.objects import make_shape
 from pliant.planner import Goal, Hypothesis, Phase, Plan, PlannedGrasp, PlanStatus, verify_plan
 from pliant.planner.approach import ApproachMethod, ApproachPath, approach_path, hand_arm_path, standoff_joints
+from pliant.planner.completion import complete
 from pliant.planner.context import PlanningContext
-from pliant.planner.pipeline import complete, try_hypothesis
+from pliant.planner.search import try_hypothesis
 from pliant.planner.stability import HeldGrasp
 
 

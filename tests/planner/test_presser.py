@@ -227,7 +227,7 @@ def test_a_force_limit_between_what_balances_and_what_keeps_the_margin_is_told_w
     needed = 0.55 * GRAVITY * 0.12 / 0.6
     pinch = Pinch(ball(force=0.985 * needed))
     depth = Pinch(ball()).held().depths
-    answer = pinch.presser.simulate(*pinch.pose(0.95 * depth), PLACE, 0.95 * depth)
+    answer = pinch.presser.simulate(*pinch.pose(0.93 * depth), PLACE, 0.93 * depth)
     assert isinstance(answer, Failure)
     assert answer.reason == "needs more force than allowed"
     # what would hold is told as the whole force, friction included, at n and t = W / 2

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+
+class Effort(StrEnum):
+    """How hard to search."""
+
+    ALL = "all"
+    QUICK = "quick"
+    NORMAL = "normal"
+    THOROUGH = "thorough"
 
 
 def plan(
@@ -13,6 +25,11 @@ def plan(
     out: Annotated[Path | None, typer.Option(help="Where to write the plan; TASK.plan by default.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
     seed: Annotated[int, typer.Option(help="Chooses the hypotheses; same seed, same plan.", min=0)] = 0,
+    effort: Annotated[Effort | None, typer.Option(help="How hard to search; the task's own when left out.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="End the search after so long, with the best grasp so far.", min=0.1)
+    ] = None,
+    first: Annotated[bool, typer.Option("--first", help="End with the first complete operation.")] = False,
     allow_outside: Annotated[
         bool, typer.Option("--allow-outside", help="Let the task name files outside its own folder.")
     ] = False,
@@ -20,11 +37,19 @@ def plan(
 ) -> None:
     """Find the grasp that holds, moves and does not squash, with the smallest contact forces.
 
-    Exit code 1 means there is no such grasp; the answer says why and what to change.
+    Exit code 1 means there is no such grasp; the answer says why and what to change. With an effort of
+    quick, normal or thorough the most promising hypotheses are pressed first and improved, and Ctrl-C keeps the best
+    grasp found so far (pressed twice, nothing is kept); with all (the default) every hypothesis is pressed in turn.
 
     Examples:
 
         pliant plan ring
+
+        pliant plan ring --effort quick
+
+        pliant plan my_task.yaml --seconds 10
+
+        pliant plan my_task.yaml --first
 
         pliant plan my_task.yaml --out my.plan --jobs 4 --seed 7
 
@@ -33,13 +58,17 @@ def plan(
     from pliant.cli.answers import emit
     from pliant.documents import make_room
     from pliant.files import load_task, save_plan
-    from pliant.planner import PlanStatus
+    from pliant.planner import PlanStatus, Stopped
     from pliant.planner import plan as search
 
     question = load_task(task, allow_outside=allow_outside)
+    if effort is not None:
+        question = replace(question, options=replace(question.options, effort=effort.value))
     path = make_room(out if out is not None else f"{question.name}.plan")
     with planning_progress() as tell:
-        found = search(question, jobs=jobs, seed=seed, progress=tell)
+        found = search(question, jobs=jobs, seed=seed, first=first, seconds=seconds, progress=tell)
+    if found.stopped is Stopped.INTERRUPTED and not found.grasps:
+        raise KeyboardInterrupt
     save_plan(found, path)
     answer = plan_answer(found) | {"file": str(path)}
     emit(answer, json)
@@ -78,8 +107,13 @@ def plan_answer(found: Any) -> dict[str, Any]:
         "hypotheses": len(found.hypotheses),
         "rejected": found.counts,
         "stable": len(found.stable),
-        "best": _grasp(found.best) if found.best is not None else None,
-        "runners_up": [_grasp(grasp) for grasp in found.grasps[1:]],
+        "stopped": found.stopped,
+        "first_s": _known(found.first_s),
+        "improved_s": _known(found.improved_s),
+        "tried": asdict(found.tried),
+        "effort": found.task.options.effort,
+        "best": _grasp(found.best, found.task) if found.best is not None else None,
+        "runners_up": [_grasp(grasp, found.task) for grasp in found.grasps[1:]],
         "choice": _choice(found),
         "advice": found.advice,
         "seed": found.seed,
@@ -102,12 +136,22 @@ def _choice(found: Any) -> dict[str, Any] | None:
     }
 
 
-def _grasp(grasp: Any) -> dict[str, Any]:
+def _known(value: float) -> float | None:
+    """None for what is not known."""
+    return None if math.isnan(value) else value
+
+
+def _grasp(grasp: Any, task: Any) -> dict[str, Any]:
+    from pliant.planner import least_force
+
     T = grasp.grasp.T_world_object
     return {
         "hypothesis": grasp.hypothesis.number,
         "max_force_n": grasp.largest_force,
         "nominal_force_n": grasp.nominal_force,
+        "bound_n": least_force(task, len(grasp.grasp.contacts)),
+        "holds_share": _known(grasp.holds_share),
+        "holds_interval": [_known(value) for value in grasp.holds_interval],
         "reserve": {"friction": grasp.reserve.friction, "load": grasp.reserve.load},
         "max_pressure_pa": grasp.largest_pressure,
         "contacts": [
@@ -148,6 +192,32 @@ def _approach(best: Any) -> str:
     )
 
 
+def _robust(best: Any, task: Any) -> str:
+    """How sure the best grasp is, and how good it can be at most."""
+    from pliant.planner import least_force
+
+    low, high = best.holds_interval
+    count = len(best.grasp.contacts)
+    return (
+        f"it holds under {100 * best.holds_share:.0f} % ({100 * low:.0f} to {100 * high:.0f} %) of the pose errors of "
+        f"the task's uncertainty, by its promise; {count} contacts cannot do with less than "
+        f"{least_force(task, count):.3g} N"
+    )
+
+
+def _effort(found: Any) -> str:
+    """How much was tried, and what ended the search."""
+    ends = {"seconds": "ended by --seconds", "first": "ended by --first", "interrupted": "interrupted"}
+    tried = found.tried
+    words = (
+        f"{tried.promised} promises, {tried.pressed} pressed, {tried.stable} stable, {tried.completed} complete "
+        f"(effort {found.task.options.effort})"
+    )
+    if not math.isnan(found.first_s):
+        words += f"; the first after {found.first_s:.1f} s, the best after {found.improved_s:.1f} s"
+    return words + (f"; {ends[found.stopped]}" if found.stopped in ends else "")
+
+
 def _print(found: Any, path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -185,5 +255,7 @@ def _print(found: Any, path: Path) -> None:
             )
         console.print(table)
         console.print(plain(_approach(found.best)))
+        console.print(plain(_robust(found.best, found.task)))
     console.print(plain(found.advice))
+    console.print(plain(_effort(found)))
     console.print(f"{found.wall_s:.1f} s; written to {plain(str(path))}")

@@ -1,10 +1,13 @@
 from pliant.collision.clearance import Clearance as Clearance
 from pliant.collision.clearance import Obstacle as Obstacle
 from pliant.collision.clearance import PathClearance as PathClearance
+from pliant.collision.shapes import Nearest as Nearest
 from pliant.collision.shapes import box as box
 from pliant.collision.shapes import convex_hull as convex_hull
 from pliant.collision.shapes import cylinder as cylinder
 from pliant.collision.shapes import distance as distance
+from pliant.collision.shapes import link_geometry as link_geometry
+from pliant.collision.shapes import nearest as nearest
 from pliant.collision.shapes import overlap as overlap
 from pliant.collision.shapes import sphere as sphere
 from pliant.collision.shapes import triangles as triangles

@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from pliant.arrays import Floats, Records
-from pliant.collision.shapes import link_geometry
+from pliant.collision.shapes import Nearest, link_geometry, nearest_of
 from pliant.errors import OptionError, Problem
 from pliant.robot import LinkShape, Robot, live_link_poses
 
@@ -63,15 +63,6 @@ class _Body:
     geometry: Any
     centre: Floats
     radius: float
-
-
-class _Nearest(NamedTuple):
-    """Distance of two bodies, their nearest points and the unit normal from the second to the first, in the world."""
-
-    distance: float
-    p_first: Floats
-    p_second: Floats
-    normal: Floats
 
 
 class Clearance:
@@ -205,16 +196,12 @@ class Clearance:
         for i in np.flatnonzero(self._spheres.gaps(self._links) <= within):
             yield self._pairs[i]
 
-    def _distance(self, first: _Body, second: _Body) -> _Nearest:
+    def _distance(self, first: _Body, second: _Body) -> Nearest:
         self._result.clear()
         coal.distance(
             first.geometry, self._pose(first), second.geometry, self._pose(second), self._request, self._result
         )
-        d = self._result.min_distance
-        p, s = self._result.getNearestPoint1().copy(), self._result.getNearestPoint2().copy()
-        # Where two bodies touch or overlap, their nearest points give no direction; Coal's normal does.
-        n = (p - s) / d if d > 1e-9 else -np.asarray(self._result.normal)
-        return _Nearest(float(d), p, s, n)
+        return nearest_of(self._result)
 
     def _pose(self, body: _Body) -> Any:
         T = body.T if body.frame < 0 else self.robot.data.oMf[body.frame] * body.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import coal
 import numpy as np
@@ -90,6 +90,31 @@ def distance(first: Any, T_first: pin.SE3, second: Any, T_second: pin.SE3) -> fl
     result = coal.DistanceResult()
     coal.distance(first, _pose(T_first), second, _pose(T_second), coal.DistanceRequest(), result)
     return float(result.min_distance)
+
+
+class Nearest(NamedTuple):
+    """Distance of two bodies, their nearest points and the unit normal from the second to the first, in the world."""
+
+    distance: float
+    p_first: Floats
+    p_second: Floats
+    normal: Floats
+
+
+def nearest(first: Any, T_first: pin.SE3, second: Any, T_second: pin.SE3) -> Nearest:
+    """Where two geometries are nearest; solids that overlap have a negative distance, surfaces none that means much."""
+    result = coal.DistanceResult()
+    coal.distance(first, _pose(T_first), second, _pose(T_second), coal.DistanceRequest(), result)
+    return nearest_of(result)
+
+
+def nearest_of(result: Any) -> Nearest:
+    """A result of Coal."""
+    d = float(result.min_distance)
+    p, s = result.getNearestPoint1().copy(), result.getNearestPoint2().copy()
+    # Where two bodies touch or overlap, their nearest points give no direction; Coal's normal does.
+    n = (p - s) / d if d > 1e-9 else -np.asarray(result.normal)
+    return Nearest(d, p, s, n)
 
 
 def _pose(T: pin.SE3) -> Any:

@@ -1,3 +1,4 @@
+from pliant.contact.deepest import Overlap as Overlap
 from pliant.contact.deepest import compiled_here as compiled_here
 from pliant.contact.deformation import deformed_vertices as deformed_vertices
 from pliant.contact.deformation import displacement as displacement
@@ -8,9 +9,12 @@ from pliant.contact.detection import find_overlaps as find_overlaps
 from pliant.contact.distance import DistanceField as DistanceField
 from pliant.contact.distance import field_value as field_value
 from pliant.contact.first_touch import Gap as Gap
+from pliant.contact.first_touch import NearestPlace as NearestPlace
 from pliant.contact.first_touch import advance_to_touch as advance_to_touch
 from pliant.contact.first_touch import clearance as clearance
 from pliant.contact.first_touch import find_first_touch as find_first_touch
+from pliant.contact.first_touch import gap_near as gap_near
+from pliant.contact.first_touch import nearest_place as nearest_place
 from pliant.contact.indentation import PressResult as PressResult
 from pliant.contact.indentation import press as press
 from pliant.contact.region import ContactRegion as ContactRegion

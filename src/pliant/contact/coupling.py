@@ -57,12 +57,20 @@ class Resolved:
     Args:
         corners: k corners under the contact.
         weights: cells x k shares of the cells' forces.
-        rough: cells x cells projector on what the elements cannot show: I - W (W^T W)^+ W^T.
+        smooth: cells x r, orthonormal: the cell forces that the elements can show, the columns' span of the weights.
     """
 
     corners: Ints
     weights: Floats
-    rough: Floats
+    smooth: Floats
+
+    def rough_part(self, matrix: Floats) -> Floats:
+        """R A R of a symmetric matrix A, where R = I - Q Q^T projects on what the elements cannot show."""
+        q = self.smooth
+        half = matrix @ q
+        half -= 0.5 * (q @ (q.T @ half))
+        taken = half @ q.T
+        return np.asarray(matrix - taken - taken.T)
 
 
 class HatRaster(NamedTuple):
@@ -168,27 +176,55 @@ def resolve(body: Compliance, grid: ContactGrid, cells: Ints, spread: Footprint)
         spread: what a cell falls back to where the finite-element surface does not lie under it.
     """
     # a cell's force is spread over the cell: sample it at _FINER^2 places
-    count, fine = grid.side, _FINER * grid.side
-    owner, bary, _ = hat_raster(body.elements, grid._replace(side=fine))
-    inner = np.arange(_FINER)
-    i, j = cells // count, cells % count
-    places = ((_FINER * i)[:, None, None] + inner[:, None]) * fine + (_FINER * j)[:, None, None] + inner
-    places = places.reshape(len(cells), -1)
-    owner, bary = owner[places], bary[places]
-    on = owner >= 0
-    corners = np.union1d(spread.corners, body.faces[owner[on]].ravel())
-    weights = np.zeros((len(cells), len(corners)))
-    row = np.repeat(np.arange(len(cells)), _FINER**2)[on.ravel()]
-    for k in range(3):
-        at = np.searchsorted(corners, body.faces[owner[on], k])
-        value = 1.0 - bary[on].sum(axis=1) if k == 0 else bary[on][:, k - 1]
-        np.add.at(weights, (row, at), value)
+    raster = hat_raster(body.elements, grid._replace(side=_FINER * grid.side))
+    column = np.full(len(body.points), -1)
+    column[spread.corners] = 0
+    weights = _cell_shares(body.elements.faces, raster, cells, grid.side, column)
     total = weights.sum(axis=1)
     weights[total > 0.0] /= total[total > 0.0, None]
-    lost = np.flatnonzero(total == 0.0)
-    weights[np.ix_(lost, np.searchsorted(corners, spread.corners))] = spread.weights
-    rough = np.eye(len(cells)) - weights @ np.linalg.pinv(weights, rcond=1e-3)
-    return Resolved(corners, weights, rough)
+    weights[np.ix_(total == 0.0, column[spread.corners])] = spread.weights
+    values, vectors = np.linalg.eigh(weights.T @ weights)
+    kept = values > 1e-6 * values[-1]  # singular values of the weights down to a thousandth of the largest
+    smooth = weights @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return Resolved(np.flatnonzero(column >= 0), weights, smooth)
+
+
+@njit(cache=True)
+def _cell_shares(faces: Ints, raster: HatRaster, cells: Ints, count: int, column: Ints) -> Floats:
+    """What the corners carry of each cell's force, not yet normalised: cells x corners.
+
+    Args:
+        raster: on the grid _FINER times as fine.
+        column: of each corner of the body; on entry 0 for those wanted in any case and -1 for the others.
+    """
+    fine = _FINER * count
+    for a in range(len(cells) * _FINER * _FINER):
+        f = raster.owner[_place(cells, a, count, fine)]
+        if f >= 0:
+            for k in range(3):
+                column[faces[f, k]] = 0
+    number = 0
+    for corner in range(len(column)):
+        if column[corner] >= 0:
+            column[corner] = number
+            number += 1
+    out = np.zeros((len(cells), number))
+    for a in range(len(cells) * _FINER * _FINER):
+        place = _place(cells, a, count, fine)
+        f = raster.owner[place]
+        if f >= 0:
+            row, b1, b2 = out[a // (_FINER * _FINER)], raster.bary[place, 0], raster.bary[place, 1]
+            row[column[faces[f, 0]]] += 1.0 - b1 - b2
+            row[column[faces[f, 1]]] += b1
+            row[column[faces[f, 2]]] += b2
+    return out
+
+
+@njit(cache=True, inline="always")
+def _place(cells: Ints, a: int, count: int, fine: int) -> int:
+    """Cell of the finer grid for place number ``a`` of all cells."""
+    cell, inner = cells[a // (_FINER * _FINER)], a % (_FINER * _FINER)
+    return (_FINER * (cell // count) + inner // _FINER) * fine + _FINER * (cell % count) + inner % _FINER
 
 
 def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Floats) -> Floats:
@@ -196,14 +232,12 @@ def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Float
 
     Args:
         at, bt: corner numbers.
-        left, right: cells x corners x 3 force of each cell's unit force on the corners.
+        left, right: loads x (3 corners): forces on the corners.
     """
     rows = (3 * at[:, None] + np.arange(3)).ravel()
     columns = (3 * bt[:, None] + np.arange(3)).ravel()
     block = body.matrix[rows[:, None], columns[None, :]].astype(np.float64)
-    if not (len(left) and len(right)):
-        return np.zeros((len(left), len(right)))  # a patch whose cells have all come free
-    return np.asarray(left.reshape(len(left), -1) @ block @ right.reshape(len(right), -1).T)
+    return np.asarray(left @ block @ right.T)
 
 
 @njit(cache=True)

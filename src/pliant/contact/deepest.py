@@ -171,21 +171,28 @@ def _to_other_frame(rotation: Floats, translation: Floats, back: bool) -> tuple[
 
 @njit(cache=True)
 def search(
-    pair: SurfacePair, hints: Candidates, spread: float, near: float, seeds: int, only_deepest: bool
+    pair: SurfacePair, hints: Candidates, known: Overlap, spread: float, near: float, seeds: int, only_deepest: bool
 ) -> Overlaps:
     """Overlaps deeper than ``-near``, in the order they were found.
 
     Args:
         hints: where to search from.
+        known: a place known before, which comes first; none if its depth is minus infinity.
         spread: spacing of the surface points [m].
         seeds: places to search from at most.
         only_deepest: places that cannot become the deepest may be left out.
     """
-    floor = -np.inf
-    origins, axes, halves, depths = np.empty((seeds, 3)), np.empty((seeds, 3, 3)), np.empty((seeds, 2)), np.empty(seeds)
+    floor, best = -np.inf, np.full(3, np.inf)
+    most = seeds + 1
+    origins, axes, halves, depths = np.empty((most, 3)), np.empty((most, 3, 3)), np.empty((most, 2)), np.empty(most)
     number = 0
     distances = hints.distances
     alive = np.ones(len(distances), dtype=np.bool_)
+    if known.depth > -np.inf:
+        floor, best = known.depth, known.origin
+        origins[0], axes[0], halves[0], depths[0] = known
+        number = 1
+        _drop_explained(hints, known, spread, alive)
     for _ in range(seeds):
         seed = -1
         for i in range(len(distances)):
@@ -195,14 +202,14 @@ def search(
         if seed < 0 or distances[seed] > 0.8 * spread - floor:
             break
         radius = max(1.2 * spread, 2.0 * abs(distances[seed]))
-        place = _deepest(pair, hints.points[seed], hints.normals[seed], radius, floor)
-        known = place.depth > -np.inf
-        if known and only_deepest:
-            floor = max(floor, place.depth)
+        place = _deepest(pair, hints.points[seed], hints.normals[seed], radius, 1e-3 * radius, floor, best)
+        facing = place.depth > -np.inf
+        if facing and only_deepest and place.depth > floor:
+            floor, best = place.depth, place.origin
         _drop_near(hints, seed, spread, alive)
-        if known:
+        if facing:
             _drop_explained(hints, place, spread, alive)
-        if known and place.depth > -near:
+        if facing and place.depth > -near:
             new = True
             for k in range(number):
                 new = new and not _same(place, Overlap(origins[k], axes[k], halves[k], depths[k]))
@@ -210,6 +217,12 @@ def search(
                 origins[number], axes[number], halves[number], depths[number] = place
                 number += 1
     return Overlaps(origins[:number], axes[:number], halves[:number], depths[:number])
+
+
+@njit(cache=True)
+def search_near(pair: SurfacePair, start: Floats, normal: Floats, radius: float, finest: float) -> Overlap:
+    """The deepest place near a known one, for callers in Python; arguments as of ``_deepest``."""
+    return _deepest(pair, start, normal, radius, finest, -np.inf, np.full(3, np.inf))
 
 
 @njit(cache=True)
@@ -283,12 +296,19 @@ def _any_frame(normal: Floats, axes: Floats) -> None:
 
 
 @njit(cache=True)
-def _deepest(pair: SurfacePair, start: Floats, normal: Floats, radius: float, floor: float) -> Overlap:
+def _deepest(
+    pair: SurfacePair, start: Floats, normal: Floats, radius: float, finest: float, floor: float, known: Floats
+) -> Overlap:
     """Search for the deepest place near a start, then for the extent of the overlap around it.
 
     Given up, and reported as it stands, once it is clear that it stays below ``floor``: the search still moves by less
-    than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there. The depth is
-    minus infinity where no two surfaces face each other.
+    than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there; or once it
+    arrives at the place ``known`` already. The depth is minus infinity where no two surfaces face each other.
+
+    Args:
+        start, normal: where to begin, and the object's outward normal there.
+        radius: half width of the first window [m].
+        finest: half width at which a place without overlap is found well enough [m].
     """
     origin, axes = start.copy(), np.empty((3, 3))
     _any_frame(normal, axes)
@@ -325,14 +345,14 @@ def _deepest(pair: SurfacePair, start: Floats, normal: Floats, radius: float, fl
             break
         depth = seen.depth[seed]
         if depth <= 0.0:
-            if half[0] < 1e-3 * radius:
+            if half[0] < finest:
                 break
             tilt = 0.5 * (seen.target.slope[seed] + seen.pad.slope[seed])
             up = 0.5 * (seen.target.z[seed] + seen.pad.z[seed])
             origin = origin + xy[seed, 0] * axes[0] + xy[seed, 1] * axes[1] + up * axes[2]
             _any_frame(axes[2] - tilt[0] * axes[0] - tilt[1] * axes[1], axes)
             half = half * 0.3
-            if depth + 2.0 * half[0] < floor:
+            if depth + 2.0 * half[0] < floor or ((origin - known) ** 2).sum() < half[0] ** 2:
                 break
             continue
         part = connected_cells(seen.depth > 0.0, count, seed)

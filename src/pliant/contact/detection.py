@@ -16,6 +16,7 @@ from pliant.contact.gap import SurfacePair
 from pliant.contact.surfaces import PreparedObject, Surface
 
 _MOST_SEEDS = 16
+_NOTHING = Overlap(np.zeros(3), np.eye(3), np.zeros(2), -np.inf)
 
 
 def tangent_frame(normal: Floats) -> Floats:
@@ -41,6 +42,7 @@ def find_overlaps(
     near: float = 0.0,
     seeds: int = _MOST_SEEDS,
     only_deepest: bool = False,
+    known: Overlap | None = None,
 ) -> list[Overlap]:
     """Every region in which the pad reaches into the object, deepest first.
 
@@ -49,6 +51,7 @@ def find_overlaps(
         near: also report places where the gap is below this [m], with negative depth.
         seeds: places to search from at most.
         only_deepest: only the first of the answer matters; the others may be rough or missing.
+        known: one of the answers, if it is known already; only with ``only_deepest``.
     """
     target = prepared.surface
     R, t = T_object_pad.rotation, T_object_pad.translation
@@ -61,11 +64,11 @@ def find_overlaps(
     if len(pad.points):
         margin = 0.8 * pad.spacing + near
         count = add_candidates(pad.points, pad.normals, R, t, target.probe, margin, True, hints, count)
-    if not count:
+    if not count and known is None:
         return []
     hints = Candidates(hints.points[:count], hints.normals[:count], hints.distances[:count])
     pair = SurfacePair(target.arrays, pad.arrays, R, t)
-    found = search(pair, hints, max(target.spacing, pad.spacing), near, seeds, only_deepest)
+    found = search(pair, hints, known or _NOTHING, max(target.spacing, pad.spacing), near, seeds, only_deepest)
     depths = found.depths.tolist()
     overlaps = [Overlap(*fields) for fields in zip(found.origins, found.axes, found.halves, depths, strict=True)]
     return sorted(overlaps, key=lambda overlap: -overlap.depth)

@@ -276,17 +276,21 @@ def _resolve_large(
             resolve(body, grid, gap.cells, patch.spread) if share > 0.0 and patch.spread is not None else None
         )
     at = [slice(int(a), int(b)) for a, b in pairwise(ends)]
-    for a, ra in enumerate(resolved):
-        if ra is None:
+    normals = [interface_normals(patch, gap) for patch, gap in zip(patches, gaps, strict=True)]
+    loads = [None if r is None else _along(r.weights, n) for r, n in zip(resolved, normals, strict=True)]
+    for a, (ra, left) in enumerate(zip(resolved, loads, strict=True)):
+        if ra is None or left is None:
             continue
-        for b, rb in enumerate(resolved):
+        for b, (rb, right) in enumerate(zip(resolved, loads, strict=True)):
             spread = patches[b].spread
             if spread is None or (rb is not None and b < a):
                 continue
-            corners = spread.corners if rb is None else rb.corners
-            shares_b = np.tile(spread.weights, (len(gaps[b].cells), 1)) if rb is None else rb.weights
-            left, right = _along(patches[a], gaps[a], ra.weights), _along(patches[b], gaps[b], shares_b)
-            value = cross_block(body, ra.corners, left, corners, right)
+            if rb is None or right is None:
+                # all of its cells act on the footprint alike, each along its own normal
+                along = _along(np.tile(spread.weights, (3, 1)), np.eye(3))
+                value = cross_block(body, ra.corners, left, spread.corners, along) @ normals[b].T
+            else:
+                value = cross_block(body, ra.corners, left, rb.corners, right)
             value /= prepared.young
             place = at[a], at[b]
             if a == b:
@@ -294,9 +298,9 @@ def _resolve_large(
                 local, dent = compliance[place] - coupling[a, a], dents[a]
                 if dent is not None:
                     # shell elements hold nothing of the half-space, and of the dent what the corners can show
-                    value += local - 0.99 * dent + 0.99 * (ra.rough @ dent @ ra.rough)
+                    value += local - 0.99 * dent + 0.99 * ra.rough_part(dent)
                 else:
-                    value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * (ra.rough @ local @ ra.rough)
+                    value += (1.0 - mine + 0.01 * mine) * local + 0.99 * mine * ra.rough_part(local)
             share = min(shares[a], shares[b]) if rb is not None else shares[a]
             compliance[place] += share * (value - compliance[place])
             if a != b:
@@ -309,9 +313,9 @@ def interface_normals(patch: Patch, gap: MeasuredGap) -> Floats:
     return np.asarray(patch.axes[2] - gap.tilt @ patch.axes[:2])
 
 
-def _along(patch: Patch, gap: MeasuredGap, weights: Floats) -> Floats:
-    """Forces of the cells on the corners."""
-    return weights[:, :, None] * interface_normals(patch, gap)[:, None, :]
+def _along(weights: Floats, directions: Floats) -> Floats:
+    """Loads (k x 3 corners) of forces along k directions, shared by the corners as the k x corners weights say."""
+    return (weights[:, :, None] * directions[:, None, :]).reshape(len(weights), -1)
 
 
 def _resolved_share(body: Compliance, patch: Patch) -> float:

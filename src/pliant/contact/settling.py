@@ -85,9 +85,15 @@ def settle(
     """
     start, wrench = starting_state(pads, Ts_world_pad, T_world_object, load)
     pads = [pad if friction is None else replace(pad, friction=friction) for pad in pads]
-    state = _settle(prepared, pads, list(Ts_world_pad), start, wrench, cells)
+    Ts_object_pad = [start.actInv(T) for T in Ts_world_pad]
+    patches = find_patches(prepared, pads, Ts_object_pad)
+    if not patches:
+        return ContactState(ContactStatus.NO_CONTACT, (), start, np.zeros(6), wrench)
+    deepest = max(patch.depth for patch in patches)
+    first = assemble(prepared, pads, Ts_object_pad, patches, cells)
+    state = _settle(prepared, pads, list(Ts_world_pad), start, wrench, first, deepest)
     if state.status is ContactStatus.PUSHED_AWAY and wrench.any():
-        without = _settle(prepared, pads, list(Ts_world_pad), start, np.zeros(6), cells)
+        without = _settle(prepared, pads, list(Ts_world_pad), start, np.zeros(6), first, deepest)
         if without.status is ContactStatus.SETTLED:
             return replace(without, status=ContactStatus.SLIPS, residual=wrench)
     return state
@@ -99,17 +105,14 @@ def _settle(
     Ts_world_pad: list[pin.SE3],
     start: pin.SE3,
     wrench: Floats,
-    cells: int,
+    problem: ContactProblem,
+    deepest: float,
 ) -> ContactState:
+    """The state that the contact problem at the start leads to; ``deepest`` is the largest penetration there [m]."""
     pose = pin.SE3(start)
-    patches = find_patches(prepared, pads, [pose.actInv(T) for T in Ts_world_pad])
-    if not patches:
-        return ContactState(ContactStatus.NO_CONTACT, (), pose, np.zeros(6), wrench)
     size = half_size(prepared)
     first_force: float | None = None
-    deepest = max(patch.depth for patch in patches)
     for step in range(_PASSES):
-        problem = assemble(prepared, pads, [pose.actInv(T) for T in Ts_world_pad], patches, cells)
         grips = [_grip(prepared, pads[patch.pad], patch, start, pose, size) for patch in problem.patches]
         local = np.concatenate([pose.rotation.T @ wrench[:3], pose.rotation.T @ wrench[3:] / size])
         found = _balance(problem, pads, grips, local, size, likely_cells(problem, known=step > 0))
@@ -125,9 +128,11 @@ def _settle(
         if (step > 0 and moved < 5e-3 * deepest) or step == _PASSES - 1:
             break
         pose = pose * pin.SE3(pin.exp3(move[3:]), move[:3])
+        Ts_object_pad = [pose.actInv(T) for T in Ts_world_pad]
         patches = refocus(problem, answer) if step < _FOCUS else problem.patches
         if step == 0 and moved > 0.3 * deepest:
-            patches = _refound(prepared, pads, [pose.actInv(T) for T in Ts_world_pad], patches)
+            patches = _refound(prepared, pads, Ts_object_pad, patches)
+        problem = assemble(prepared, pads, Ts_object_pad, patches, problem.count)
     tangential = [
         _friction(problem, balance, pads[patch.pad].friction, grip, k)
         for k, (grip, patch) in enumerate(zip(grips, problem.patches, strict=True))
@@ -153,23 +158,30 @@ def _refound(
 def _cell_rows(patch: Patch, gap: MeasuredGap, size: float) -> Floats:
     """n x 6: motion of the object along the patch's normal at each cell, per translation and (rotation x size)."""
     x = patch.origin + gap.xy @ patch.axes[:2] + np.outer(gap.height, patch.axes[2])
-    normal = np.broadcast_to(patch.axes[2], x.shape)
-    return np.column_stack([normal, np.cross(x, normal) / size])
+    rows = np.empty((len(x), 6))
+    rows[:, :3] = patch.axes[2]
+    rows[:, 3:] = x @ (_turning(patch.axes[2]).T / size)
+    return rows
+
+
+def _turning(p: Floats) -> Floats:
+    """The matrix of omega -> omega x p."""
+    return np.array([[0.0, p[2], -p[1]], [-p[2], 0.0, p[0]], [p[1], -p[0], 0.0]])
 
 
 def _grip(prepared: PreparedObject, pad: PadSurface, patch: Patch, start: pin.SE3, pose: pin.SE3, size: float) -> _Grip:
-    x = patch.origin
-    cross = np.array([[0, x[2], -x[1]], [-x[2], 0, x[0]], [x[1], -x[0], 0]])  # omega x p = cross @ omega
     arm = np.zeros((3, 6))
-    arm[:2] = np.column_stack([patch.axes, patch.axes @ cross / size])[:2]
+    arm[:2, :3] = patch.axes[:2]
+    arm[:2, 3:] = patch.axes[:2] @ _turning(patch.origin) / size
     arm[2, 3:] = patch.axes[2] / size
     along_y, along_x = tangential_stiffness(prepared, pad, patch, patch.radii)
     a = float(np.sqrt(np.prod(patch.radii)))
     # 16 G a^3 / 3 of each body in series: 1/G = 2 compliance / (1 - nu)
     turning = sum(2.0 * body.compliance / (1.0 - body.poisson) for body in (prepared, pad)) * 3.0 / (16.0 * a**3)
     # how far the object's point now at the contact has moved since the start, seen in the object's frame
-    moved = patch.origin - (pose.inverse() * start).act(patch.origin)
-    turned = -pin.log3((pose.inverse() * start).rotation)
+    back = pose.actInv(start)
+    moved = patch.origin - back.act(patch.origin)
+    turned = -pin.log3(back.rotation)
     stretch = np.array([patch.axes[0] @ moved, patch.axes[1] @ moved, patch.axes[2] @ turned])
     finite = np.array([along_x, along_y, 1.0 / turning if turning > 0.0 else np.inf])
     return _Grip(arm, np.where(np.isfinite(finite), finite, 1e9), stretch)

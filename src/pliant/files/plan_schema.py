@@ -30,6 +30,7 @@ from pliant.planner import (
     StableGrasp,
     Task,
     Trajectory,
+    Tried,
 )
 from pliant.robot import Assembly, Inertial, Joint, Link, LinkShape, Mimic
 
@@ -206,9 +207,12 @@ record(
     fingers=Annotated[tuple[str, ...], Field(max_length=100)],
     source=Text,
     opening=float,
+    posture=Joints,
+    later=("posture",),
 )
 record(Rejection, reason=Kept(kind=Text, write=str, read=Reason.from_words), detail=Text)
 record(StableGrasp)
+record(Tried, promised=Count, pressed=Count, stable=Count, completed=Count)
 record(Choice)
 record(
     PlannedContact,
@@ -261,6 +265,8 @@ record(
         "approach_s",
         "sequential_s",
         "approach_way",
+        "holds_share",
+        "holds_interval",
     ),
     approach_way=Text,
     states=several(HeldState, least=1, most=10_000),
@@ -278,7 +284,7 @@ PLAN = record(
         # How many were rejected and why, for readers that want no more.
         "counts": (dict[str, Count], lambda plan: plan.counts),
     },
-    later=("choice",),
+    later=("choice", "stopped", "first_s", "improved_s", "tried"),
     grasps=several(PlannedGrasp, most=1000),
     advice=Text,
     seed=int,

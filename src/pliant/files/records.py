@@ -180,7 +180,8 @@ def record(
 def _default(field: Any) -> Any:
     """What a document without this field means."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    return Field(default=to_fields(default), validate_default=True)
+    value = to_fields(default)
+    return Field(default=tuple(value) if isinstance(value, list) else value, validate_default=True)
 
 
 def several(of: type, *, most: int, least: int = 0) -> Any:

@@ -177,6 +177,7 @@ class GoalFields(Document):
 class PlannerFields(Document):
     """How thorough the search is."""
 
+    effort: Literal["all", "quick", "normal", "thorough"] = "all"
     faces: Annotated[int, Field(ge=4, le=100_000)] = 60
     rolls: Annotated[int, Field(ge=1, le=360)] = 8
     keep: Annotated[int, Field(ge=1, le=1000)] = 5

@@ -1,3 +1,4 @@
+from pliant.planner.bound import least_force as least_force
 from pliant.planner.context import prepare_object as prepare_object
 from pliant.planner.hypotheses import Hypothesis as Hypothesis
 from pliant.planner.hypotheses import approaches as approaches
@@ -16,8 +17,11 @@ from pliant.planner.results import PlannedGrasp as PlannedGrasp
 from pliant.planner.results import PlanStatus as PlanStatus
 from pliant.planner.results import Reserve as Reserve
 from pliant.planner.results import StableGrasp as StableGrasp
+from pliant.planner.results import Stopped as Stopped
 from pliant.planner.results import Trajectory as Trajectory
+from pliant.planner.results import Tried as Tried
 from pliant.planner.search import Progress as Progress
+from pliant.planner.task import EFFORTS as EFFORTS
 from pliant.planner.task import Carrier as Carrier
 from pliant.planner.task import Goal as Goal
 from pliant.planner.task import MoveFrame as MoveFrame

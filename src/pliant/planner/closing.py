@@ -6,7 +6,16 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.contact import Gap, PreparedObject, advance_to_touch, clearance
+from pliant.contact import (
+    Gap,
+    NearestPlace,
+    Overlap,
+    PreparedObject,
+    advance_to_touch,
+    clearance,
+    gap_near,
+    nearest_place,
+)
 from pliant.planner.closing_hand import Closing, ClosingGroup, ClosingHand, Touch
 from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.hypotheses import Hypothesis
@@ -16,21 +25,25 @@ TOLERANCE = 5e-6
 """Clearance that counts as a touch [m]."""
 AT_OBJECT = 1e-3
 """What the open hand keeps away from the object [m]."""
+CLOSE = 1e-2
+"""Links whose quick bound is above this need no better one [m]."""
+EXACT = 2.5e-3
+"""Where the better bound is below this the gap itself is computed [m]."""
 
 
 def place_open_hand(context: PlanningContext, hypothesis: Hypothesis) -> Floats | Failure:
     """Joints of arm and open hand at a hypothesis, clear of the object and of the surroundings."""
     hand = context.hand
     preshape = hand.preshape(hypothesis.preshape)
-    start = hand.q_open(preshape)
+    start = hand.q_open(preshape, hypothesis.posture)
     q_open = hand.at_opening(start, hand.groups(preshape, hypothesis.fingers), hypothesis.opening)
     gap, link = open_hand_gap(context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
     if gap < AT_OBJECT:
         return Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
-    return _place_arm(context, context.task.T_world_object * hypothesis.T_object_palm, q_open)
+    return place_arm(context, context.task.T_world_object * hypothesis.T_object_palm, q_open)
 
 
-def _place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
+def place_arm(context: PlanningContext, T_world_palm: pin.SE3, q_open: Floats) -> Floats | Failure:
     """Joints with the arm at a palm pose, clear of the surroundings; a few solutions are tried."""
     hand = context.hand
     seed = hand.with_arm(q_open, context.task.q_start)
@@ -60,6 +73,7 @@ def close_around(context: PlanningContext, hypothesis: Hypothesis, q_arm: Floats
         hypothesis.fingers,
         hypothesis.T_object_palm,
         opening=hypothesis.opening,
+        posture=hypothesis.posture,
     )
     touching = closing.touching
     fingers = {finger for touch in touching for finger in touch.group.fingers}
@@ -110,21 +124,19 @@ def close_hand(
     T_object_palm: pin.SE3,
     *,
     opening: float = 0.0,
+    posture: tuple[float, ...] = (),
     tolerance: float = TOLERANCE,
 ) -> Closing:
     """Close the chosen fingers, each from its opening until its first touch; the others stay open."""
     chosen = hand.preshape(preshape)
-    start = hand.q_open(chosen)
+    start = hand.q_open(chosen, posture)
     groups = hand.groups(chosen, fingers)
     q = q_open = hand.at_opening(start, groups, opening)
     touches = []
     for group in groups:
+        gap = _GroupGap(prepared, hand, group, start, T_object_palm)
         found = advance_to_touch(
-            _GroupGap(prepared, hand, group, start, T_object_palm),
-            start=opening,
-            stop=1.0,
-            speed=group.speed,
-            tolerance=tolerance,
+            gap, start=opening, stop=1.0, speed=group.speed, tolerance=tolerance, same_place=gap.same_place
         )
         touch = Touch(group, None, -1) if found is None else Touch(group, found.at, found.nearest)
         touches.append(touch)
@@ -139,20 +151,38 @@ class _GroupGap:
         self, prepared: PreparedObject, hand: ClosingHand, group: ClosingGroup, start: Floats, T_object_palm: pin.SE3
     ) -> None:
         self.prepared, self.hand, self.group, self.start, self.T = prepared, hand, group, start, T_object_palm
-        self.exact = max(hand.links[i].surface.surface.spacing for i in group.links)
+        # what the last call found, and at which parameter
+        self.nearest, self.found_at = -1, 0.0
+        self.place: Overlap | None = None
 
     def __call__(self, closed: float) -> Gap:
-        q = self.hand.with_closing(self.start, self.group, self.start, closed)
-        poses = self.hand.poses(q, self.T)
+        poses = self._poses(closed, self.group.links)
         bounds = self.hand.bounds(self.prepared, poses, self.group.links)
-        least = Gap(np.inf, -1)
+        followed, known = self.nearest, self.place if self.found_at == closed else None
+        least, self.nearest, self.place, self.found_at = np.inf, -1, None, closed
         for k in np.argsort(bounds).tolist():
             i = self.group.links[k]
-            if bounds[k] >= least.distance:
+            if bounds[k] >= least:
                 break
-            gap = float(bounds[k])
-            if gap < self.exact:
-                gap = clearance(self.prepared, self.hand.links[i].surface, poses[i])
-            if gap < least.distance:
-                least = Gap(gap, i)
-        return least
+            found = NearestPlace(float(bounds[k]))
+            if found.gap < CLOSE:
+                pad, place = self.hand.links[i].surface, known if i == followed else None
+                found = nearest_place(self.prepared, pad, poses[k], exact=EXACT, known=place)
+            if found.gap < least:
+                (least, self.place), self.nearest = found, i
+        return Gap(least, self.nearest)
+
+    def same_place(self, closed: float) -> float | None:
+        """The gap of the link that was nearest, followed from where it was found."""
+        if self.place is None:
+            return None
+        (T,) = self._poses(closed, (self.nearest,))
+        moved = self.group.speed * abs(closed - self.found_at)
+        found = gap_near(self.prepared, self.hand.links[self.nearest].surface, T, self.place, moved)
+        if found is None:
+            return None
+        self.place, self.found_at = found.place, closed
+        return found.gap
+
+    def _poses(self, closed: float, links: tuple[int, ...]) -> list[pin.SE3]:
+        return self.hand.poses(self.hand.with_closing(self.start, self.group, self.start, closed), self.T, links)

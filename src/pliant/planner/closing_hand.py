@@ -20,6 +20,8 @@ from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, TactileArray, Urdf
 
 SAMPLES = 250
 """Points on a link's surface for the quick bound of its distance."""
+SOFT = 3e-4
+"""Sample points count as touching the more, the less they are further away than the nearest, on this scale [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,7 @@ class HandLink:
         reach: largest distance of its surface from its own origin [m].
         cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
         cell: diagonal of a cell [m].
+        middle: of its cells, else of its pad, else its origin, in its frame [m].
     """
 
     name: str
@@ -47,6 +50,7 @@ class HandLink:
     reach: float
     cells: Floats
     cell: float
+    middle: Floats
 
     def feels(self, p_link: Floats, around: float) -> bool:
         """Whether tactile cells lie all around a point of its surface, so far away at least [m].
@@ -179,16 +183,29 @@ class ClosingHand:
             cells = np.concatenate([np.zeros((0, 3)), *(layout.centres[layout.exists] for layout in layouts)])
             size = max((float(np.hypot(*array.cell)) for array in arrays.get(link.name, [])), default=0.0)
             owner = owners.get(link.name, "")
-            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size))
+            middle = np.zeros(3)
+            if len(cells):
+                middle = cells.mean(axis=0)
+            elif pad is not None:
+                middle = np.mean(pad.region, axis=0) if pad.region is not None else mesh.bounds.mean(axis=0)
+            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size, middle))
         return tuple(links)
 
     def preshape(self, name: str) -> Preshape:
         """A preshape of the hand by its name."""
         return next(preshape for preshape in self.description.preshapes if preshape.name == name)
 
-    def q_open(self, preshape: Preshape) -> Floats:
-        """Joints with the hand open in a preshape, the arm neutral."""
-        return self.assembly.preshaped(self.robot.neutral, preshape, 0.0)
+    def q_open(self, preshape: Preshape, posture: tuple[float, ...] = ()) -> Floats:
+        """Joints with the hand open in a preshape, the arm neutral.
+
+        Args:
+            posture: added to the hand's joints, one number each [rad, m]; empty: nothing.
+        """
+        q = self.assembly.preshaped(self.robot.neutral, preshape, 0.0)
+        if posture:
+            q[self.assembly.hand_joints] += posture
+            q = np.clip(q, self.robot.lower, self.robot.upper)
+        return q
 
     def groups(self, preshape: Preshape, fingers: tuple[str, ...]) -> tuple[ClosingGroup, ...]:
         """The chosen fingers, put together where they share a closing joint."""
@@ -247,24 +264,71 @@ class ClosingHand:
         q[self.assembly.arm_joints] = q_arm[self.assembly.arm_joints]
         return q
 
-    def poses(self, q: Floats, T_any_palm: pin.SE3) -> list[pin.SE3]:
-        """Poses of every entry of ``links`` when the palm frame stands at ``T_any_palm``."""
+    def poses(self, q: Floats, T_any_palm: pin.SE3, which: tuple[int, ...] | None = None) -> list[pin.SE3]:
+        """Poses of every entry of ``links``, or of those chosen, when the palm frame stands at ``T_any_palm``."""
         pin.framesForwardKinematics(self.robot.model, self.robot.data, self.robot.full(q))
         placements = self.robot.data.oMf
         root = T_any_palm * placements[self._palm_frame].inverse()
-        return [root * placements[i] for i in self._frames]
+        frames = self._frames if which is None else [self._frames[i] for i in which]
+        return [root * placements[i] for i in frames]
 
     def bounds(self, prepared: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
-        """Lower bounds of the distances between some links and the object, and hence negative where they may touch [m].
+        """Lower bounds of the distances between some links (one pose for each) and the object, and hence negative where
+        they may touch [m].
 
         Quick: points on the links in the object's distance field. A value below minus twice the cover is an overlap.
         """
-        field = _field(prepared)
-        rotations = np.array([Ts_object_link[i].rotation for i in which])
-        offsets = np.array([Ts_object_link[i].translation for i in which])
-        chosen = np.array(which, dtype=np.int64)
-        least = _least(self._points, self._ends, chosen, rotations, offsets, field.values, field.corner, field.step)
+        field, chosen = _field(prepared), np.array(which, dtype=np.int64)
+        least = self._sampled(field, Ts_object_link, chosen)
         return np.asarray(least - self._cover[chosen] - 0.25 * field.step)
+
+    def sampled_touch(
+        self, prepared: PreparedObject, group: ClosingGroup, start: Floats, places: Floats, T_object_palm: pin.SE3
+    ) -> tuple[float, int]:
+        """Closing parameter at which sample points of a group's links first touch, and the link; (last place, -1) where
+        they do not.
+
+        Args:
+            start: joints at closing parameter zero.
+            places: closing parameters, evenly spaced.
+        """
+        field, which = _field(prepared), np.array(group.links, dtype=np.int64)
+        step = float(places[1] - places[0])
+        k, before, at_before = 0, np.inf, float(places[0])
+        while k < len(places):
+            at = float(places[k])
+            poses = self.poses(self.with_closing(start, group, start, at), T_object_palm, group.links)
+            least = self._sampled(field, poses, which)
+            nearest = int(np.argmin(least))
+            now = float(least[nearest])
+            if now <= 0.0:
+                share = before / max(before - now, 1e-12) if np.isfinite(before) else 1.0
+                return at_before + share * (at - at_before), group.links[nearest]
+            before, at_before = now, at
+            # no point moves faster than the group's speed
+            k += max(1, int(now / max(group.speed * step, 1e-12)))
+        return float(places[-1]), -1
+
+    def sampled_place(self, prepared: PreparedObject, link: int, T_object_link: pin.SE3) -> tuple[Floats, Floats]:
+        """Where a link's sample points are nearest to the object, and the object's outward normal there, its frame."""
+        field = _field(prepared)
+        points = self.links[link].points @ T_object_link.rotation.T + T_object_link.translation
+        distances = field_values(points, field)
+        weights = np.exp(-(distances - distances.min()) / SOFT)
+        point = weights @ points / weights.sum()
+        around = point + 0.5 * field.step * np.vstack([np.eye(3), -np.eye(3)])
+        values = field_values(around, field)
+        outward = values[:3] - values[3:]
+        return point, outward / max(float(np.linalg.norm(outward)), 1e-12)
+
+    def sampled_distances(self, prepared: PreparedObject, poses: list[pin.SE3], which: tuple[int, ...]) -> Floats:
+        """Smallest distance of the sample points of some links from the object [m]."""
+        return self._sampled(_field(prepared), [poses[i] for i in which], np.array(which, dtype=np.int64))
+
+    def _sampled(self, field: DistanceField, poses: list[pin.SE3], which: Ints) -> Floats:
+        """Smallest values of the field at the sample points of some links, whose poses these are."""
+        rotations, offsets = np.array([T.rotation for T in poses]), np.array([T.translation for T in poses])
+        return _least(self._points, self._ends, which, rotations, offsets, field.values, field.corner, field.step)
 
     def sample_distances(self, prepared: PreparedObject, bounds: Floats) -> Floats:
         """Smallest signed distance of every link's sample points from its bound: negative is a sure overlap [m]."""
@@ -274,6 +338,19 @@ class ClosingHand:
 def _field(prepared: PreparedObject) -> DistanceField:
     assert isinstance(prepared.surface, MeshSurface)
     return prepared.surface.field
+
+
+def field_values(points: Floats, field: DistanceField) -> Floats:
+    """Signed distances of points from the object, between the nodes of its field [m]."""
+    return _values(np.ascontiguousarray(points), field.values, field.corner, field.step)
+
+
+@njit(cache=True)
+def _values(points: Floats, values: NDArray[np.float32], corner: Floats, step: float) -> Floats:
+    out = np.empty(len(points))
+    for i in range(len(points)):
+        out[i] = field_value(points[i, 0], points[i, 1], points[i, 2], values, corner, step)
+    return out
 
 
 @njit(cache=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -11,7 +11,17 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.collision import Clearance, Obstacle, convex_hull, triangles
+from pliant.collision import (
+    Clearance,
+    Nearest,
+    Obstacle,
+    convex_hull,
+    link_geometry,
+    nearest,
+    overlap,
+    sphere,
+    triangles,
+)
 from pliant.contact import PreparedObject
 from pliant.errors import OptionError, Problem
 from pliant.motion import InverseKinematics, JointLimits
@@ -21,8 +31,10 @@ from pliant.planner.pressing import Presser
 from pliant.planner.results import Reserve
 from pliant.planner.task import Task
 from pliant.planner.wanted import WantedForces
-from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm
+from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm, link_mesh
 
+PALM_SHARE = 0.2
+"""Radius of the ball that stands for the palm, as part of the hand's length."""
 KEEP_OUT = 0.002
 """What links keep away from the scene and from each other [m]."""
 
@@ -102,6 +114,17 @@ class PlanningContext:
             Obstacle(f"scene {i}" if not mesh.name else f"{mesh.name} {i}", _solid(mesh), pin.SE3.Identity())
             for i, mesh in enumerate(task.scene)
         )
+        self._obstacle_boxes = [
+            (mesh.bounds[0], mesh.bounds[1], obstacle)
+            for mesh, obstacle in zip(task.scene, self.obstacles, strict=True)
+        ]
+        self._hand_shapes = [
+            (i, shape.T_link_shape, link_geometry(shape))
+            for i, link in enumerate(self.hand.links)
+            for shape in self.robot.urdf.link(link.name).collisions
+        ]
+        for _, _, geometry in self._hand_shapes:
+            geometry.computeLocalAABB()
         pairs = _self_pairs(self.assembly, task.q_start)
         movable = [
             link.name for link in self.robot.urdf.links if link.collisions and self.robot.joints_moving(link.name).any()
@@ -111,6 +134,7 @@ class PlanningContext:
         )
         self.object_triangles = triangles(_lighter(task.body.mesh))
         self._movable, self._pairs = movable, pairs
+        self._link_surfaces: dict[str, Any] = {}
         of_hand = {link.name for link in self.hand.links}
         self.arm_beside_object = Clearance(
             self.robot,
@@ -123,6 +147,37 @@ class PlanningContext:
         if in_the_way is not None:
             what = f"at the start {in_the_way} collide"
             raise OptionError(task.name, Problem("robot.start_deg", what, "start elsewhere, or move the scene"))
+
+    def link_surface(self, name: str) -> Any:
+        """A link's collision shapes as one surface for Coal; None where it has none."""
+        if name not in self._link_surfaces:
+            solid = link_mesh(self.robot.urdf.link(name))
+            self._link_surfaces[name] = None if solid is None else triangles(solid)
+        return self._link_surfaces[name]
+
+    def scene_near(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[Nearest]:
+        """Where the hand's links are nearer than ``within`` to obstacles [m]; links first.
+
+        Args:
+            Ts_world_link: poses of ``hand.links``.
+        """
+        found = []
+        for i, T_link_shape, geometry in self._hand_shapes:
+            T = Ts_world_link[i] * T_link_shape
+            centre, reach = T.act(np.asarray(geometry.aabb_center)), float(geometry.aabb_radius) + within
+            for low, high, obstacle in self._obstacle_boxes:
+                if (centre > low - reach).all() and (centre < high + reach).all():
+                    place = nearest(geometry, T, obstacle.geometry, obstacle.T_world_obstacle)
+                    if place.distance < within:
+                        found.append(place)
+        return found
+
+    def palm_blocked(self, p_object: Floats) -> bool:
+        """Whether a palm at a place in the object's frame would stand in the scene."""
+        assert self.assembly.hand is not None
+        ball = sphere(PALM_SHARE * self.assembly.hand.palm.length)
+        T = pin.SE3(np.eye(3), self.task.T_world_object.act(p_object))
+        return any(overlap(ball, T, other.geometry, other.T_world_obstacle) for other in self.obstacles)
 
     def clearance_with_object(self, T_world_object: pin.SE3) -> Clearance:
         """Everything there is to collide with, the object where it stands included."""

@@ -59,12 +59,16 @@ class DepthSearch:
             return self._halve(here, self._ceiling)
         self._away += failure.reason is Reason.PUSHED_AWAY
         self._unable += failure.reason in DRIVES
-        if self._away >= 3 or self._unable >= 2 or (here >= self.deepest).all():
+        if self._away >= 2 or self._unable >= 2 or (here >= self.deepest).all():
             return False
         return self._go(2.5 * here)
 
-    def simulated(self, forces: Floats, scale: Floats, short: Failure | None) -> bool:
+    def simulated(self, forces: Floats, scale: Floats, short: Failure | None, stiffness: Floats | None = None) -> bool:
         """After a simulation: forces of each group, the factor they should change by, what is missing.
+
+        Args:
+            stiffness: force per depth of each group, where it is known [N/m]: then steps are Newton's. Depths need not
+                be measured from the touch then.
 
         Returns:
             Whether to go on.
@@ -80,25 +84,40 @@ class DepthSearch:
             useful = (np.abs(moved) > 0.01) & (self._before.forces > 0) & (forces > 0)
             slope = np.ones_like(self._gain)
             slope[useful] = np.log(forces[useful] / self._before.forces[useful]) / moved[useful]
-            self._gain = np.where(useful, 1.0 / np.clip(slope, 0.8, 2.5), self._gain)
-        self._before = _Simulated(here, forces)
-        step = np.clip(scale, 0.3, 3.0) ** self._gain
-        if np.abs(step - 1.0).max() < 0.004:
+            self._gain = np.where(useful, 1.0 / np.clip(slope, 0.4, 2.5), self._gain)
+        before, self._before = self._before, _Simulated(here, forces)
+        if stiffness is not None:
+            step = 1.0 + (np.clip(scale, 0.3, 3.0) - 1.0) * forces / (self._slope(before, forces, stiffness) * here)
+            step = np.clip(step, 0.3, 3.0)
+        else:
+            step = np.clip(scale, 0.3, 3.0) ** self._gain
+        if np.abs(step - 1.0).max() < (0.004 if stiffness is None else 1e-5):
             if short is None:
                 return False
-            step = np.full_like(step, 1.05)
+            step = np.full_like(step, 1.05) if stiffness is None else 1.0 + 0.05 * forces.max() / (stiffness * here)
         proposed = np.minimum(here * step, self.deepest)
         if self._floor is not None and (proposed < 1.02 * self._floor).any():
             # that little has been tried; between it and what holds
             proposed = np.maximum(proposed, np.sqrt(self._floor * here))
         if self._ceiling is not None and (proposed > 0.98 * self._ceiling).any():
             proposed = np.minimum(proposed, np.sqrt(self._ceiling * here))
-        if np.abs(np.log(np.maximum(proposed, LEAST) / np.maximum(here, LEAST))).max() < (
-            0.05 if short is None else 0.003
-        ):
+        moves = np.abs(np.log(np.maximum(proposed, LEAST) / np.maximum(here, LEAST)))
+        if stiffness is not None:  # what it changes in the forces counts, not in depths from anywhere
+            moves = moves * stiffness * here / np.maximum(forces, 1e-9)
+        if moves.max() < (0.05 if short is None else 0.003):
             return False
         self.depths = proposed
         return True
+
+    def _slope(self, before: _Simulated | None, forces: Floats, stiffness: Floats) -> Floats:
+        """Force per depth: between the last two simulations, within reason, else as given [N/m]."""
+        slope = np.maximum(stiffness, 1e-6)
+        if before is None:
+            return slope
+        moved = self.depths - before.depths
+        useful = np.abs(moved) > 1e-6
+        measured = np.divide(forces - before.forces, moved, out=slope.copy(), where=useful)
+        return np.asarray(np.clip(measured, 0.3 * slope, 3.0 * slope))
 
     def _halve(self, low: Floats, high: Floats) -> bool:
         self.depths = np.sqrt(low * high)

@@ -6,8 +6,8 @@ and `box` grids of other planners are here too, so that the gain can be measured
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -27,6 +27,12 @@ TIP_DEPTHS = (0.012, 0.025)
 """How deep below the surface the tips would meet [m]."""
 OPENINGS = (0.0, 0.5)
 """Closing parameters with which the fingers arrive."""
+ASIDE = 3e-3
+"""The middle of the open tips counts where it is further than this from the palm's axis [m]."""
+SHIFT, TURN, OPENED, BENT = 0.006, 0.12, 0.1, 0.1
+"""Sizes of the changes that make a neighbour: palm [m, rad], closing parameter, finger joints [rad]."""
+MOST_CLOSED = 0.9
+"""Fingers arrive no further closed than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +55,8 @@ class Hypothesis:
         fingers: names of the fingers that close.
         source: where it comes from, in words.
         opening: closing parameter at which the fingers arrive: 0 fully open, larger where they enter a narrow place.
+        posture: what is added to the joints of the hand in its preshape, open and closed alike, one number each in
+            the order of ``Assembly.hand_joints`` [rad, m]; empty: nothing.
     """
 
     number: int
@@ -57,6 +65,7 @@ class Hypothesis:
     fingers: tuple[str, ...]
     source: str
     opening: float = 0.0
+    posture: tuple[float, ...] = ()
 
 
 def approaches(mesh: Mesh, method: Method = "polyhedron", count: int = 60) -> list[ApproachDirection]:
@@ -119,27 +128,42 @@ def make_hypotheses(
     rolls: int = 8,
     limit: int | None = None,
     seed: int = 0,
+    blocked: Callable[[Floats], bool] | None = None,
+    between_tips: bool = False,
 ) -> list[Hypothesis]:
     """All combinations of approach, distance, roll, preshape and fingers, in an order that any prefix samples evenly.
 
     For every approach the palm stands at several distances: so that the tips meet 12 or 25 mm below the surface, or 12
     or 25 mm past the object's middle, and close by, so that the fingers wrap around; larger than nothing and smaller
     than the hand's length. It faces along the normal at the approach point, or along the same direction at the middle
-    of the object. The fingers come fully open, or half closed, to enter a narrow place.
+    of the object. Its own axis goes through the approach point, or the middle of the open finger tips does, where a
+    thumb opens further than the fingers. The fingers come fully open, or half closed, to enter a narrow place.
 
     Args:
         rolls: roll angles about the approach direction, over a full turn.
         limit: keep only so many.
         seed: shuffles the order; the set is the same for every seed unless it is limited.
+        blocked: whether a palm cannot be at a place in the object's frame; directions from which every palm would be at
+            such a place are not used.
+        between_tips: whether the middle of the open finger tips may be put on the approach.
     """
     if assembly.hand is None:
         raise OptionError(assembly.name, "has no hand; a grasp needs one")
-    variants = list(_variants(assembly))
+    variants = list(_variants(assembly, between_tips))
+    if not variants:
+        return []
     middle = mesh.bounds.mean(axis=0)
     found = approaches(mesh, method, count)
     found += [_centred(mesh, approach) for approach in found]
     # the object's own axes as often as a quarter of all others: objects stand and lie along them
     found += _along_axes(mesh) * max(1, len(found) // 24)
+    if blocked is not None:
+        length = assembly.hand.palm.length
+        found = [
+            approach
+            for approach in found
+            if not all(blocked(approach.point + share * length * approach.normal) for share in (0.3, 1.0))
+        ]
     sizes = (len(found), rolls, len(variants))
     total = int(np.prod(sizes))
     # numbers drawn without laying out all combinations: there may be a hundred thousand
@@ -152,7 +176,7 @@ def make_hypotheses(
         half = max(0.0, float((found[a].point - middle) @ found[a].normal))
         distance = float(np.clip(variant.distance - variant.share * half, CLEARANCE, assembly.hand.palm.length))
         source = f"{found[a].source}, roll {np.degrees(turn):.0f} deg, {variant.source}"
-        pose = _palm_pose(found[a], distance, turn)
+        pose = _palm_pose(found[a], distance, turn) * pin.SE3(np.eye(3), -np.array([*variant.middle, 0.0]))
         hypotheses.append(Hypothesis(number, pose, variant.preshape, variant.fingers, source, variant.opening))
     return hypotheses
 
@@ -177,7 +201,8 @@ def _centred(mesh: Mesh, approach: ApproachDirection) -> ApproachDirection:
 class _Variant(NamedTuple):
     """A preshape with some fingers, the palm at a distance from the surface, fingers closed by ``opening``.
 
-    The distance is ``distance`` [m] less ``share`` of the object's half thickness along the approach.
+    The distance is ``distance`` [m] less ``share`` of the object's half thickness along the approach. ``middle`` is the
+    place in the palm's x and y that comes to lie on the approach [m].
     """
 
     preshape: str
@@ -185,10 +210,11 @@ class _Variant(NamedTuple):
     distance: float
     share: float
     opening: float
+    middle: tuple[float, float]
     source: str
 
 
-def _variants(assembly: Assembly) -> Iterator[_Variant]:
+def _variants(assembly: Assembly, between_tips: bool) -> Iterator[_Variant]:
     assert assembly.hand is not None
     length = assembly.hand.palm.length
     for preshape in assembly.hand.preshapes:
@@ -202,7 +228,46 @@ def _variants(assembly: Assembly) -> Iterator[_Variant]:
             for distance, share, how in distances:
                 for opening in OPENINGS:
                     source = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
-                    yield _Variant(preshape.name, fingers, distance, share, opening, source)
+                    yield _Variant(preshape.name, fingers, distance, share, opening, (0.0, 0.0), source)
+                    middle = _tips_middle(assembly, preshape, fingers, opening) if between_tips else (0.0, 0.0)
+                    if np.hypot(*middle) > ASIDE:
+                        aside = f"{source}, between the open tips"
+                        yield _Variant(preshape.name, fingers, distance, share, opening, middle, aside)
+
+
+def _tips_middle(
+    assembly: Assembly, preshape: Preshape, fingers: tuple[str, ...], opening: float
+) -> tuple[float, float]:
+    """Centre of the smallest circle around the finger tips, in the palm's x and y [m]."""
+    q = assembly.preshaped(assembly.robot.neutral, preshape, opening)
+    palm, *tips = assembly.robot.poses([PALM_FRAME, *(tip_frame(name) for name in fingers)], q)
+    places = np.array([palm.actInv(tip.translation)[:2] for tip in tips])
+    middle = places.mean(axis=0)
+    for k in range(1, 400):  # towards the farthest, by less and less: converges to the centre
+        middle += (places[np.argmax(np.linalg.norm(places - middle, axis=1))] - middle) / (k + 1)
+    return float(middle[0]), float(middle[1])
+
+
+def neighbour(hypothesis: Hypothesis, assembly: Assembly, rng: np.random.Generator, size: float) -> Hypothesis:
+    """A hypothesis a little beside another: palm pose, opening and the posture of the fingers are changed.
+
+    Args:
+        size: 1 for changes of about 6 mm, 7 degrees and a tenth of the closing; less for less.
+    """
+    shift, turn = size * SHIFT * rng.normal(size=3), size * TURN * rng.normal(size=3)
+    opening = float(np.clip(hypothesis.opening + size * OPENED * rng.normal(), 0.0, MOST_CLOSED))
+    posture = np.array(hypothesis.posture or np.zeros(len(assembly.hand_joints)))
+    bent = size * rng.normal(size=len(posture)) * (rng.random(len(posture)) < 0.5)
+    names = [assembly.robot.joint_names[i] for i in assembly.hand_joints]
+    slides = {joint.name for joint in assembly.robot.urdf.joints if joint.kind == "prismatic"}
+    scale = np.array([SHIFT if name in slides else BENT for name in names])
+    posture = np.clip(posture + scale * bent, -4.0 * scale, 4.0 * scale)
+    return replace(
+        hypothesis,
+        T_object_palm=hypothesis.T_object_palm * pin.SE3(pin.exp3(turn), shift),
+        opening=opening,
+        posture=tuple(posture.tolist()),
+    )
 
 
 def _palm_pose(approach: ApproachDirection, distance: float, turn: float) -> pin.SE3:

@@ -8,7 +8,7 @@ followed from point to point with the deformed object.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,23 +16,21 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.collision import TOUCHING, distance, overlap, triangles
-from pliant.grasp import point_jacobian
-from pliant.motion import damped_least_squares
 from pliant.objects import Mesh
 from pliant.planner.approach import lift_path
 from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import KEEP_OUT, PlanningContext
+from pliant.planner.finger_reach import FingerReach, Touching, object_path
 from pliant.planner.pressing import DEEPEST, HandPose, Held
 from pliant.planner.reasons import Failure, Reason, Stage
 from pliant.planner.results import Phase, PlannedGrasp
 from pliant.planner.stability import HeldGrasp, overloaded
-from pliant.planner.task import Carrier, MoveFrame
-from pliant.robot import PALM_FRAME, link_mesh
+from pliant.planner.task import Carrier
 
-DAMPING = 2e-3
-"""Of the finger's inverse kinematics, relative to a lever of one metre [m]."""
-TURNED = 1.0 / 3.0
-"""Of a turn that is asked for no more than this may be missing, whatever the tolerance."""
+HEADROOM = 2e-3
+"""[m]"""
+LARGEST_TREND = 2e-4
+"""No more than this is foreseen of the change in a finger's depth from step to step [m]."""
 LARGEST_JUMP = 0.5
 """No joint of the arm moves further than this between two steps [rad, m]."""
 WORTH_RISING = 5e-4
@@ -103,37 +101,18 @@ def object_collision(context: PlanningContext, steps: Iterable[Step]) -> Failure
     return None
 
 
-def object_path(
-    context: PlanningContext, T_world_object: pin.SE3, T_world_palm: pin.SE3, centre: Floats
-) -> list[pin.SE3]:
-    """Poses of the object at the steps of the move: position linear, orientation along the shortest rotation, about
-    the centre of mass.
+def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step, bound: float = np.inf) -> list[Step] | Failure:
+    """Every step of the move after the lift, or the reason why it ends and how much of it was possible.
+
+    Args:
+        bound: a move that needs more force is of no use [N].
     """
-    goal = context.task.goal
-    axes = {
-        MoveFrame.WORLD: np.eye(3),
-        MoveFrame.OBJECT: T_world_object.rotation,
-        MoveFrame.PALM: T_world_palm.rotation,
-    }[goal.frame]
-    shift, turn = axes @ np.array(goal.translation), axes @ np.array(goal.rotation)
-    poses = []
-    for k in range(1, goal.steps + 1):
-        share = k / goal.steps
-        rotation = pin.exp3(share * turn)
-        about = centre + share * shift
-        T = pin.SE3(rotation, about - rotation @ centre)
-        poses.append(T * T_world_object)
-    return poses
-
-
-def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step) -> list[Step] | Failure:
-    """Every step of the move after the lift, or the reason why it ends and how much of it was possible."""
     goal = context.task.goal
     if not goal.moves:
         return []
     path = object_path(context, start.held.state.T_world_object, start.T_world_palm, start.held.centre)
     carried = _Carried(context, grasp, start)
-    if goal.by is Carrier.FINGERS and (short := carried.reachable(path)) is not None:
+    if goal.by is Carrier.FINGERS and isinstance(short := carried.along(path), Failure):
         return short
     steps: list[Step] = []
     before = start
@@ -144,51 +123,31 @@ def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step) -> list[
             detail = f"{share:.0%} of it was possible; {done.detail}"
             stage = Stage.REACH if done.stage is Stage.REACH else Stage.MANIPULATION
             return Failure(done.reason, 1.0 - share, "of the move", detail, found_in=stage)
+        if done.held.largest_force > bound:
+            return Failure(Reason.LESS_FORCE, done.held.largest_force)
         steps.append(done)
         before = done
     return steps
 
 
-class _Carried:
-    """Contact points of a grasp, on the links and on the object, and how to move them."""
+class _Carried(FingerReach):
+    """A held object and how fingers and arm move it."""
 
     def __init__(self, context: PlanningContext, grasp: HeldGrasp, start: Step) -> None:
-        self.context, self.start = context, start
-        held, robot = start.held, context.robot
-        T_world_object, regions = held.state.T_world_object, held.state.regions
-        self.links = held.links
+        held, regions = start.held, start.held.state.regions
+        touching = Touching(
+            held.links,
+            np.array([region.centre for region in regions]),
+            np.array([region.normal for region in regions]),
+            np.array([max(region.radius, 1e-5) for region in regions]),
+        )
+        super().__init__(context, start.q, start.T_world_palm, held.state.T_world_object, touching, held.centre)
+        self.start = start
         # the pads took hold of the object where it stood; under its weight it has settled a little beside that place
         rise = start.T_world_palm.translation - grasp.T_world_palm.translation
-        self.unsettled = T_world_object.actInv(pin.SE3(np.eye(3), rise) * context.task.T_world_object)
-        poses = robot.poses([link.name for link in self.links], start.q)
-        self.p_links = [T.actInv(region.centre) for T, region in zip(poses, regions, strict=True)]
-        self.p_object = np.array([T_world_object.actInv(region.centre) for region in regions])
-        self.n_object = np.array([T_world_object.rotation.T @ region.normal for region in regions])
-        self.p_centre = T_world_object.actInv(held.centre)
-        self.radii = np.array([max(region.radius, 1e-5) for region in regions])
-        # how the object stands in every link that touches it
-        self.R_link_object = [T.rotation.T @ T_world_object.rotation for T in poses]
-        self.fingers = sorted({link.finger for link in self.links})
-        self.owner = np.array([self.fingers.index(link.finger) for link in self.links])
-        moving = np.zeros(robot.dof, dtype=bool)
-        for link in self.links:
-            moving |= robot.joints_moving(link.name)
-        moving[context.assembly.arm_joints] = False
-        self.joints = np.flatnonzero(moving)
+        self.unsettled = held.state.T_world_object.actInv(pin.SE3(np.eye(3), rise) * context.task.T_world_object)
         self.base = np.full(len(self.fingers), max(float(held.depths.max()), 1e-5))
-
-    def reachable(self, path: list[pin.SE3]) -> Failure | None:
-        """Kinematics alone, before anything is simulated: how much of the path the fingers can do."""
-        q, T_palm = self.start.q, self.start.T_world_palm
-        none = np.zeros(len(self.fingers))
-        for k, T_wanted in enumerate(path):
-            q = self.reach(q, T_palm, T_wanted, none)
-            error = self._apart(self.follow(q, T_palm, T_wanted, none), T_wanted)
-            if self._too_far(error):
-                share = k / len(path)
-                detail = f"{share:.0%} of it was possible; then the object stays {error} behind"
-                return Failure(Reason.FINGERS_FALL_SHORT, 1.0 - share, detail=detail)
-        return None
+        self._before: Step | None = None
 
     def step(self, before: Step, T_wanted: pin.SE3) -> Step | Failure:
         """One step of the object to a pose: fingers and arm move, the contacts settle anew.
@@ -200,6 +159,7 @@ class _Carried:
         done = self._step(before, T_wanted, by)
         if isinstance(done, Failure) and by is Carrier.BOTH:
             done = self._step(before, T_wanted, Carrier.ARM)
+        self._before = before
         return done
 
     def _step(self, before: Step, T_wanted: pin.SE3, by: Carrier) -> Step | Failure:
@@ -211,11 +171,11 @@ class _Carried:
         offsets = self._offsets(before)
         q = self.reach(before.q, T_palm, T_wanted, offsets)
         T_object = self.follow(q, T_palm, T_wanted, offsets)
-        error = self._apart(T_object, T_wanted)
+        error = self.apart(T_object, T_wanted)
         if by is Carrier.BOTH:
             T_palm = T_wanted * T_object.actInv(T_palm)
             T_object = T_wanted
-        elif self._too_far(error):
+        elif self.too_far(error):
             detail = f"the object would stay {error} behind"
             return Failure(Reason.FINGERS_FALL_SHORT, error.distance, "m", detail)
         q_arm = self.arm(before.q, T_palm)
@@ -224,43 +184,37 @@ class _Carried:
         held = self._hold(context.hand.with_arm(q, q_arm), T_palm, T_object, offsets)
         if isinstance(held, Failure):
             return held
-        error = self._apart(held.state.T_world_object, T_wanted)
-        if self._too_far(error):
+        error = self.apart(held.state.T_world_object, T_wanted)
+        if self.too_far(error):
             return Failure(Reason.LEAVES_PATH, error.distance, detail=f"the object settles {error} beside its path")
         if (hit := context.surroundings.collision(held.q, margin=0.0)) is not None:
             return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=str(hit))
         return overloaded(context, held) or Step(T_palm, held.q, held)
 
-    def _apart(self, T: pin.SE3, other: pin.SE3) -> _PoseError:
-        """How far two poses of the object are apart, the distance at its centre of mass."""
-        return _PoseError(
-            float(np.linalg.norm(T.act(self.p_centre) - other.act(self.p_centre))),
-            float(np.linalg.norm(pin.log3(T.rotation.T @ other.rotation))),
-        )
-
-    def _too_far(self, error: _PoseError) -> bool:
-        options, turn = self.context.task.options, float(np.linalg.norm(self.context.task.goal.rotation))
-        # of a small turn a good part must be done
-        angle = min(options.turn_tolerance, TURNED * turn) if turn > 0.0 else options.turn_tolerance
-        return error.distance > options.move_tolerance or error.angle > angle
-
     def _offsets(self, before: Step) -> Floats:
         """How much deeper than at the start each finger presses [m]."""
         if before is self.start:
             return np.zeros(len(self.fingers))
-        return np.asarray(before.held.depths - self.base)
+        now = before.held.depths - self.base
+        if self._before is None or self._before is self.start:
+            return np.asarray(now)
+        # what the last step took more or less, the next will take as well
+        trend = before.held.depths - self._before.held.depths
+        return np.asarray(now + np.clip(trend, -LARGEST_TREND, LARGEST_TREND))
 
     def _hold(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats) -> Held | Failure:
-        depths = self.base + offsets
+        # the search's depths count from so far above the touch that they are never used up
+        depths = self.base + offsets + HEADROOM
 
         def pose(new: Floats) -> HandPose:
-            return HandPose(self.reach(q, T_palm, T_object, new - self.base), T_palm)
+            return HandPose(self.reach(q, T_palm, T_object, new - HEADROOM - self.base), T_palm)
 
         def owner(link: HandLink) -> int:
             return self.fingers.index(link.finger) if link.finger in self.fingers else -1
 
-        deepest = np.full(len(depths), self.base[0] + DEEPEST * self.context.prepared.surface.size)
-        return self.context.presser.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
+        deepest = np.full(len(depths), self.base[0] + HEADROOM + DEEPEST * self.context.prepared.surface.size)
+        held = self.context.presser.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
+        return replace(held, depths=held.depths - HEADROOM) if isinstance(held, Held) else held
 
     def arm(self, q: Floats, T_palm: pin.SE3) -> Floats | None:
         """Arm joints for a palm pose near the present ones."""
@@ -274,81 +228,6 @@ class _Carried:
             return None
         return found.q
 
-    def reach(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats) -> Floats:
-        """Finger joints that bring the contact points of the links to those of the object, deeper by the offsets."""
-        robot, joints = self.context.robot, self.joints
-        wanted = T_palm.inverse() * T_object
-        targets = np.array([wanted.act(anchor) for anchor in self._anchors(offsets)])
-        q = q.copy()
-        for _ in range(25):
-            points, jacobian = self._points(q)[:2]
-            step = damped_least_squares(jacobian[:, joints], (targets - points).ravel(), DAMPING)
-            step *= min(1.0, 0.15 / max(float(np.abs(step).max()), 1e-12))
-            new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
-            moved = float(np.abs(new - q[joints]).max())
-            q[joints] = new
-            if moved < 1e-7:
-                break
-        return q
-
-    def _anchors(self, offsets: Floats) -> Floats:
-        """Contact points of the object in its frame, deeper by the offsets of their fingers [m]."""
-        return np.asarray(self.p_object + offsets[self.owner][:, None] * self.n_object)
-
-    def _points(self, q: Floats) -> tuple[Floats, Floats, list[Floats]]:
-        """Contact points of the links in the palm's frame, their derivatives by the joints (hand's only), and how the
-        links are turned in the palm's frame.
-        """
-        robot = self.context.robot
-        robot.update(q)
-        palm = robot.data.oMf[robot.frame_id(PALM_FRAME)]
-        points, rows, turned = [], [], []
-        for link, p in zip(self.links, self.p_links, strict=True):
-            T = robot.data.oMf[robot.frame_id(link.name)]
-            x = T.act(p)
-            rows.append(palm.rotation.T @ point_jacobian(robot.live_jacobian(link.name), x - T.translation))
-            points.append(palm.actInv(x))
-            turned.append(palm.rotation.T @ T.rotation)
-        return np.array(points), np.vstack(rows), turned
-
-    def follow(self, q: Floats, T_palm: pin.SE3, T_wanted: pin.SE3, offsets: Floats) -> pin.SE3:
-        """Where the object is carried by its contacts: least squares over their points, and over their twists times the
-        radius of the patch. The points alone leave it free to turn about the line through two of them; there it goes
-        with the links.
-        """
-        points, _, turned = self._points(q)
-        targets = np.array([T_palm.act(p) for p in points])
-        R_links = [T_palm.rotation @ R for R in turned]
-        anchors = self._anchors(offsets)
-        T = pin.SE3(T_wanted)
-        for _ in range(8):
-            here = np.array([T.act(a) for a in anchors])
-            normals = self.n_object @ T.rotation.T
-            # how far the object has turned in each link, in the world's axes
-            twists = [
-                R @ pin.log3(R.T @ T.rotation @ start.T) for R, start in zip(R_links, self.R_link_object, strict=True)
-            ]
-            twisted = -self.radii * np.einsum("ij,ij->i", normals, twists)
-            error = np.concatenate([(targets - here).ravel(), twisted])
-            lever = here - T.translation
-            A = np.vstack([np.hstack([np.eye(3), -pin.skew(l)]) for l in lever])
-            A = np.vstack([A, np.hstack([np.zeros_like(normals), self.radii[:, None] * normals])])
-            move = np.linalg.solve(A.T @ A + 1e-12 * np.eye(6), A.T @ error)
-            T = pin.SE3(pin.exp3(move[3:]) @ T.rotation, T.translation + move[:3])
-            if np.abs(move).max() < 1e-9:
-                break
-        return T
-
-
-class _PoseError(NamedTuple):
-    """Distance [m] and angle [rad] between two poses."""
-
-    distance: float
-    angle: float
-
-    def __str__(self) -> str:
-        return f"{self.distance * 1e3:.2g} mm and {np.degrees(self.angle):.2g} deg"
-
 
 def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
     """The first touch of the moved object by a link that no state of the grasp holds it with."""
@@ -357,25 +236,25 @@ def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:
     if not moving:
         return None
     gripping = {contact.link for state in grasp.states for contact in state.contacts}
-    idle, shapes = [], []
-    for link in context.hand.links:
-        solid = link_mesh(context.robot.urdf.link(link.name))
-        if link.name not in gripping and solid is not None:
-            idle.append(link)
-            shapes.append(triangles(solid))
-    mesh = context.body.mesh
-    reach = 1.2 * float(np.linalg.norm(mesh.vertices, axis=1).max())  # it bulges between the fingers
-    held, object_shape = -1, None
+    idle = [link for link in context.hand.links if link.name not in gripping and context.link_surface(link.name)]
+    mesh, hand = context.body.mesh, context.hand
+    numbers = tuple(hand.links.index(link) for link in idle)
+    held, object_shape, bulge = -1, None, 0.0
     for i in moving:
         now = max(k for k, state in enumerate(grasp.states) if k == 0 or state.time <= path.times[i - 1] + 1e-9)
         if now != held:
-            held, object_shape = now, triangles(Mesh(mesh.vertices + grasp.states[now].displacement, mesh.faces))
+            held, object_shape = now, None
+            bulge = float(np.linalg.norm(grasp.states[now].displacement, axis=1).max())
         x, y, z, *turn = path.object_poses[i]
         T_object = pin.SE3(pin.Quaternion(*turn).normalized().matrix(), np.array([x, y, z]))
-        poses = context.robot.poses([link.name for link in idle], path.q[i])
-        for link, shape, T in zip(idle, shapes, poses, strict=True):
-            if np.linalg.norm(T.translation - T_object.translation) > reach + link.reach + TOUCHING:
+        every = context.robot.poses([link.name for link in hand.links], path.q[i])
+        bounds = hand.bounds(context.prepared, [T_object.actInv(every[i]) for i in numbers], numbers)
+        for link, number, bound in zip(idle, numbers, bounds, strict=True):
+            if bound > bulge + TOUCHING:
                 continue
+            shape, T = context.link_surface(link.name), every[number]
+            if object_shape is None:
+                object_shape = triangles(Mesh(mesh.vertices + grasp.states[now].displacement, mesh.faces))
             gap = distance(object_shape, T_object, shape, T)
             if gap <= TOUCHING:
                 detail = f"{link.name} at {path.times[i]:.2f} s"

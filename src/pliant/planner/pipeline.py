@@ -1,40 +1,53 @@
-"""From a task to a plan: hypotheses through the stages, in this order, over all cores.   (theory 8)"""
+"""From a task to a plan: hypotheses, search, choice, over all cores.   (theory 8)"""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
-import numpy as np
-
-from pliant.errors import OptionError
-from pliant.grasp import edge_wrenches, epsilon_l1
+from pliant.errors import OptionError, Problem
 from pliant.planner.advice import advice
-from pliant.planner.approach import approach_path, free_along
-from pliant.planner.closing import close_around, place_open_hand
 from pliant.planner.context import PlanningContext, prepare_object, with_arm
-from pliant.planner.hypotheses import Hypothesis, make_hypotheses
-from pliant.planner.manipulation import idle_touch, lift, manipulate, object_collision, pressed_into
-from pliant.planner.pressing import HandPose, press_hand
-from pliant.planner.reasons import Failure, Reason, Rejection
-from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, StableGrasp
-from pliant.planner.search import CHUNK, Progress, complete_stable, find_stable
-from pliant.planner.selection import ranked, scored
-from pliant.planner.stability import HeldGrasp, unsound
-from pliant.planner.task import Task
-from pliant.planner.trajectory import Operation, planned_grasp, straight
+from pliant.planner.enumeration import CHUNK, enumerate_all
+from pliant.planner.hypotheses import make_hypotheses
+from pliant.planner.reasons import Failure, Reason
+from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
+from pliant.planner.robustness import holds_share
+from pliant.planner.search import Progress, Search
+from pliant.planner.selection import distinct, ranked, scored
+from pliant.planner.task import EFFORTS, Task
 from pliant.planner.worker_processes import available_cores, worker_processes
 
 
-def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None) -> Plan:
+def plan(
+    task: Task,
+    *,
+    jobs: int | None = None,
+    seed: int = 0,
+    first: bool = False,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    improved: Callable[[PlannedGrasp], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Plan:
     """Find the grasps that hold and reach the goal with the smallest contact forces.
 
+    Ctrl-C ends a best-first search with the best grasp so far; once more, and nothing is kept.
+
     Args:
-        task: robot, object, scene and goal.
+        task: robot, object, scene and goal; ``task.options.effort`` says how hard to search.
         jobs: processes; all cores by default. The answer does not depend on it.
         seed: of the choice of hypotheses.
+        first: end with the first complete operation. This and ``seconds`` make an effort of "all" a "normal" one.
+        seconds: end the search after so long; what is prepared before it does not count.
         progress: called with how far it is; see `Progress`.
+        improved: called with every grasp that is better than all before.
+        stop: asked now and then whether to end the search.
 
     Returns:
         The kept grasps, best first, and the reason why every other hypothesis was rejected. No plan is an answer too:
@@ -45,6 +58,8 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
     """
     if jobs is not None and jobs < 1:
         raise OptionError("jobs", f"{jobs}; allowed: 1 or more")
+    if seconds is not None and not seconds > 0.0:
+        raise OptionError("seconds", Problem("", f"{seconds:g} s", "above 0"))
     began = time.monotonic()
     task = with_arm(task)
     report = progress or (lambda what, done, total, rejected: None)
@@ -53,100 +68,113 @@ def plan(task: Task, *, jobs: int | None = None, seed: int = 0, progress: Progre
         report(f"preparing the object: {what}", round(100 * share), 100, {})
 
     start = time.process_time()
-    prepared = prepare_object(task.body, preparing)
-    preparation = time.process_time() - start
+    if task.options.effort == "all" and (first or seconds is not None):
+        task = replace(task, options=replace(task.options, effort="normal"))
+    context = PlanningContext(task, prepare_object(task.body, preparing))
     options = task.options
+    best_first = options.effort != "all"
     hypotheses = make_hypotheses(
         task.body.mesh,
         task.assembly,
         method=options.method,
         count=options.faces,
         rolls=options.rolls,
-        limit=options.hypotheses,
+        limit=min(options.hypotheses, EFFORTS[options.effort].hypotheses) if best_first else options.hypotheses,
         seed=seed,
+        blocked=context.palm_blocked if best_first else None,
+        between_tips=best_first,
     )
+    preparation = time.process_time() - start
     count = jobs if jobs is not None else available_cores()
-    with worker_processes(task, prepared, min(count, max(1, len(hypotheses) // CHUNK))) as spread:
-        stable = find_stable(hypotheses, try_hypothesis, spread, report)
-        completed = complete_stable(stable, options, complete, spread, report)
-    ranking = ranked(completed.grasps, options)
-    kept, outdone = ranking.grasps[: options.keep], []
+    count = count if best_first else min(count, max(1, len(hypotheses) // CHUNK))
+    # where everything is tried in turn there is nothing to keep before the end
+    with (
+        _ctrl_c() if best_first else nullcontext(lambda: False) as interrupted,
+        worker_processes(context, count) as spread,
+    ):
+
+        def asked_to_stop() -> bool:
+            return interrupted() or (stop is not None and stop())
+
+        if best_first:
+            found = Search(
+                hypotheses,
+                options,
+                seed=seed,
+                first=first,
+                ends_at=time.monotonic() + (seconds if seconds is not None else float("inf")),
+                asked_to_stop=asked_to_stop,
+                progress=report,
+                improved=improved or (lambda grasp: None),
+            ).run(spread)
+        else:
+            found = enumerate_all(hypotheses, options, spread, report, asked_to_stop)
+    candidates = sorted(found.grasps, key=lambda g: (g.largest_force, g.hypothesis.number))
+    if best_first:
+        candidates = distinct(candidates)
+        most = max(options.keep, options.shortlist)
+        candidates[:most] = [_judged(context, grasp, seed) for grasp in candidates[:most]]
+    ranking = ranked(candidates, options)
+    kept = [g if best_first else _judged(context, g, seed) for g in ranking.grasps[: options.keep]]
+    numbers = {grasp.hypothesis.number for grasp in candidates}
+    outdone = [
+        Failure(Reason.SAME_GRASP, 0.0).rejection(grasp.hypothesis.number)
+        for grasp in found.grasps
+        if grasp.hypothesis.number not in numbers
+    ]
     for place, grasp in enumerate(ranking.grasps[options.keep :], start=options.keep):
         listed = ranking.choice is not None and place < ranking.choice.shortlisted
         reason = Reason.BETTER_SCORE if scored(options) else Reason.BETTER_RANGE if listed else Reason.LESS_FORCE
         margin = grasp.joint_range if reason is Reason.BETTER_RANGE else grasp.largest_force
         outdone.append(Failure(reason, margin).rejection(grasp.hypothesis.number))
-    rejections = sorted([*stable.rejections, *completed.rejections, *outdone], key=lambda rejection: rejection.number)
     answer = Plan(
         task=task,
         status=PlanStatus.FOUND if kept else PlanStatus.NONE,
         grasps=tuple(kept),
-        hypotheses=tuple(hypotheses),
-        rejections=tuple(rejections),
+        hypotheses=tuple(found.hypotheses),
+        rejections=tuple(sorted([*found.rejections, *outdone], key=lambda rejection: rejection.number)),
         choice=ranking.choice,
-        stable=tuple(StableGrasp(g.hypothesis.number, g.held.largest_force, g.epsilon) for g in stable.grasps),
+        stable=tuple(found.stable),
         seed=seed,
         wall_s=time.monotonic() - began,
-        cpu_s={
-            "preparation": preparation,
-            "closing and pressing": stable.cpu_s,
-            "lifting, moving, approaching": completed.cpu_s,
-        },
+        cpu_s={"preparation": preparation, **found.cpu_s},
         versions=_versions(),
+        stopped=found.stopped,
+        first_s=found.first_s,
+        improved_s=found.improved_s,
+        tried=found.tried,
     )
     return replace(answer, advice=advice(answer))
 
 
-def try_hypothesis(context: PlanningContext, hypothesis: Hypothesis) -> HeldGrasp | Rejection:
-    """Open hand, closing, pressing and stability for one hypothesis, cheap tests first."""
-    number, T_world_object = hypothesis.number, context.task.T_world_object
-    q_open = place_open_hand(context, hypothesis)
-    if isinstance(q_open, Failure):
-        return q_open.rejection(number)
-    closing = close_around(context, hypothesis, q_open)
-    if isinstance(closing, Failure):
-        return closing.rejection(number)
-    T_world_palm = T_world_object * hypothesis.T_object_palm
-    held = press_hand(context.presser, closing, HandPose(q_open, T_world_palm), T_world_object)
-    if isinstance(held, Failure):
-        return held.rejection(number)
-    if (failure := unsound(context, held)) is not None:
-        return failure.rejection(number)
-    epsilon = epsilon_l1(edge_wrenches(held.contacts, held.centre))
-    q_touch = context.hand.with_arm(closing.q, q_open)
-    return HeldGrasp(hypothesis, T_world_palm, q_open, q_touch, held, float(epsilon))
+def _judged(context: PlanningContext, grasp: PlannedGrasp, seed: int) -> PlannedGrasp:
+    """A grasp with the share of pose errors under which it holds."""
+    share = holds_share(context, grasp.hypothesis, seed)
+    return replace(grasp, holds_share=share.share, holds_interval=(share.low, share.high))
 
 
-def complete(context: PlanningContext, grasp: HeldGrasp) -> PlannedGrasp | Rejection:
-    """Lift, manipulation and approach for a stable grasp, and times for all of it."""
-    done = _complete(context, grasp)
-    return done.rejection(grasp.hypothesis.number) if isinstance(done, Failure) else done
+@contextmanager
+def _ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed meanwhile; the second time it interrupts as always.
 
+    Nothing is raised at the first: an exception in the middle of compiled code would become an error of its own.
+    """
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed.is_set
+        return
+    before = signal.getsignal(signal.SIGINT)
 
-def _complete(context: PlanningContext, grasp: HeldGrasp) -> PlannedGrasp | Failure:
-    lifted = lift(context, grasp)
-    if isinstance(lifted, Failure):
-        return lifted
-    close, squeeze = straight(grasp.q_open, grasp.q_touch), straight(grasp.q_touch, grasp.held.q)
-    if not free_along(np.vstack([close[[0, -1]], squeeze[-1:]]), context.surroundings):
-        return Failure(Reason.CLOSING_HITS, 0.0)
-    if (collision := object_collision(context, [lifted.end])) is not None:
-        return collision
-    if (hit := pressed_into(context, grasp.held.state.T_world_object)) is not None:
-        return Failure(Reason.PRESSED_INTO_SUPPORT, 0.0, detail=hit)
-    steps = manipulate(context, grasp, lifted.end)
-    if isinstance(steps, Failure):
-        return steps
-    if (collision := object_collision(context, steps)) is not None:
-        return collision
-    if steps and not free_along(np.array([lifted.end.q, *(step.q for step in steps)]), context.surroundings):
-        return Failure(Reason.MOVE_HITS, 0.0, detail="between two steps")
-    path = approach_path(context, grasp)
-    if isinstance(path, Failure):
-        return path
-    close = straight(path.points[-1], grasp.q_touch)
-    planned = planned_grasp(context, Operation(grasp, path, close, squeeze, lifted, steps))
-    return idle_touch(context, planned) or planned
+    def note(signum: int, frame: object) -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _versions() -> dict[str, str]:

@@ -21,7 +21,6 @@ from pliant.contact import (
     PreparedObject,
     clearance,
     deformed_vertices,
-    find_overlaps,
     settle,
 )
 from pliant.grasp import ContactSet, ForceResult, FrictionResult
@@ -38,12 +37,12 @@ AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
 UNBALANCED = 0.02
 """What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
-ALLOWANCE = 1.15
-"""How much more friction the first, quick test assumes: pressing turns the normals a little."""
 LARGEST_SHIFT = 0.02
 """A grasp that moves the object further than this while it closes is not the grasp that was asked for [m]."""
 DEEPEST = 0.35
 """No finger presses deeper than this part of the object's size."""
+SHARP = 0.4
+"""Largest pressure where the task gives none, as part of E / (1 - nu^2): edges press harder.   (theory 8.13)"""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
 NOT_SETTLED = {
@@ -155,23 +154,30 @@ class Presser:
         self.weight = self.wanted.weight
         limits = body.limits
         self.largest_force = limits.largest_force
-        self.largest_pressure = np.inf if limits.pressure is None else limits.pressure
+        stiffness = prepared.young / (1.0 - prepared.poisson**2)
+        self.largest_pressure = SHARP * stiffness if limits.pressure is None else limits.pressure
         self._size = 0.5 * body.mesh.diagonal
 
-    def first_depth(self, count: int) -> float:
-        """A depth to begin with: three times that at which a round pad of 10 mm carries its share  (Hertz) [m].
+    def first_depth(self, count: int, force: float | None = None) -> float:
+        """A depth to begin with: that at which a round pad of 10 mm carries a force  (Hertz) [m].
 
-        Solids give more than their contacts alone; and coming down to the wanted force is as quick as going up.
+        Three times that where the force is a guess: solids give more than their contacts alone, and coming down to the
+        wanted force is as quick as going up.
+
+        Args:
+            count: of the contacts.
+            force: of one of them [N]; its share of the load by default.
         """
         mu = max(self.wanted.reserve.friction * self.body.material.friction, 0.05)
-        force = self.wanted.largest_load / (count * mu)
+        guessed = force is None
+        force = self.wanted.largest_load / (count * mu) if force is None else force
         young = self.prepared.young / (1.0 - self.prepared.poisson**2)
         wall = self.prepared.body.wall if self.prepared.body is not None else None
         if wall is not None:
             # Reissner's shallow cap in place of the half-space
             radius = 0.25 * self.prepared.surface.size
             return float(force * radius * np.sqrt(3.0) / (4.0 * self.prepared.young * wall.thickness**2))
-        depth = 3.0 * (0.75 * force / (young * np.sqrt(0.01))) ** (2.0 / 3.0)
+        depth = (3.0 if guessed else 1.0) * (0.75 * force / (young * np.sqrt(0.01))) ** (2.0 / 3.0)
         return float(np.clip(depth, 1e-6, 0.1 * self.prepared.surface.size))
 
     def hold(
@@ -182,7 +188,8 @@ class Presser:
         T_world_object: pin.SE3,
         owners: Callable[[HandLink], int],
         *,
-        tries: int = 14,
+        tries: int = 9,
+        bound: float = np.inf,
     ) -> Held | Failure:
         """Find depths at which the object is held with forces close to the smallest sufficient ones.
 
@@ -193,6 +200,7 @@ class Presser:
             T_world_object: where the object is before it settles.
             owners: the finger group a link belongs to; -1 for none.
             tries: contact simulations at most.
+            bound: no grasp that needs more force is wanted [N].
         """
         search = DepthSearch(np.array(depths, dtype=np.float64), deepest)
         best: Held | None = None
@@ -210,6 +218,8 @@ class Presser:
                 best = answer
             assert answer.wanted.forces is not None
             largest = float(answer.wanted.forces[:, 2].max())
+            if largest > bound:
+                return Failure(Reason.LESS_FORCE, largest)
             if short is None and answer.largest_force <= CLOSE_ENOUGH * largest:
                 break
             scale = np.where(forces > 0, AIM * wanted / np.maximum(forces, 1e-12), 2.0)
@@ -218,7 +228,7 @@ class Presser:
                 scale = np.maximum(scale, min(1.1, AIM * largest / max(answer.largest_force, 1e-12)))
                 if short.reason is Reason.FRICTION_UNBALANCED:
                     scale = np.maximum(scale, 1.15)
-            if not search.simulated(forces, scale, short):
+            if not search.simulated(forces, scale, short, self._stiffness_of(answer, owners, len(depths))):
                 break
         if best is None:
             return search.failure
@@ -334,16 +344,18 @@ class Presser:
 
     def _too_strong(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> Failure | None:
         for region, link in zip(regions, links, strict=True):
-            allowed = self._permitted(link)
+            allowed = self.permitted(link)
             if region.normal_force > allowed:
                 detail = f"{region.normal_force:.3g} N at {link.name}, {allowed:.3g} N allowed"
                 return Failure(Reason.FORCE_LIMIT, region.normal_force / allowed, detail=detail)
             if region.peak_pressure > self.largest_pressure:
                 detail = f"{region.peak_pressure:.3g} Pa at {link.name}, {self.largest_pressure:.3g} Pa allowed"
+                if self.body.limits.pressure is None:
+                    detail += f" ({SHARP:g} E / (1 - nu^2), since the task gives no limit)"
                 return Failure(Reason.PRESSURE_LIMIT, region.peak_pressure / self.largest_pressure, detail=detail)
         return None
 
-    def _permitted(self, link: HandLink) -> float:
+    def permitted(self, link: HandLink) -> float:
         """The largest force that object and pad permit [N]."""
         return min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
 
@@ -352,11 +364,19 @@ class Presser:
             np.array([region.centre for region in regions]),
             np.array([region.normal for region in regions]),
             friction=np.full(len(regions), self.body.material.friction),
-            max_force=np.array([self._permitted(link) for link in links]),
+            max_force=np.array([self.permitted(link) for link in links]),
             stiffness=np.array([region.stiffness for region in regions]),
             radius=np.array([max(region.radius, 1e-5) for region in regions]),
             rotations=np.array([region.T_world_contact.rotation for region in regions]),
         )
+
+    def _stiffness_of(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> Floats | None:
+        """Normal force per depth of each finger group [N/m]; None where one does not touch."""
+        total = np.zeros(groups)
+        for link, region in zip(held.links, held.state.regions, strict=True):
+            if owners(link) >= 0:
+                total[owners(link)] += region.stiffness[2, 2]
+        return total if total.min() > 0.0 else None
 
     def _by_group(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> tuple[Floats, Floats]:
         """Simulated and wanted normal force of each finger group [N]; a group has what its regions have together."""
@@ -370,33 +390,38 @@ class Presser:
         return forces, np.maximum(wanted, 0.02 * wanted.max())
 
 
-def press_hand(presser: Presser, closing: Closing, placed: HandPose, T_world_object: pin.SE3) -> Held | Failure:
+def press_hand(
+    presser: Presser,
+    closing: Closing,
+    placed: HandPose,
+    T_world_object: pin.SE3,
+    *,
+    forces: Floats | None = None,
+    bound: float = np.inf,
+) -> Held | Failure:
     """Press the fingers of a closed hand further, each as deep as the smallest sufficient forces need.
 
     Args:
         placed: joints with the arm in place, and the palm.
         T_world_object: where the object stands before it is touched.
+        forces: what every group that touches is expected to need [N].
+        bound: grasps that need more force are of no use [N].
     """
     hand, touches = presser.hand, closing.touching
-    rates = np.array([_normal_speed(presser, closing, touch) for touch in touches])
-    most = np.array([_room(hand, closing, touch) for touch in touches]) * rates
+    speeds = closing_speeds(presser, closing)
+    most = np.array([_room(hand, closing, touch) for touch in touches]) * speeds
 
     def pose(depths: Floats) -> HandPose:
-        q = closing.q
-        for touch, depth, rate in zip(touches, depths, rates, strict=True):
-            assert touch.closed is not None
-            q = hand.with_closing(q, touch.group, closing.q_zero, touch.closed + float(depth / rate))
-        return HandPose(hand.with_arm(q, placed.q), placed.T_world_palm)
+        return HandPose(hand.with_arm(pressed_joints(hand, closing, depths, speeds), placed.q), placed.T_world_palm)
 
     def owner(link: HandLink) -> int:
         return next((k for k, touch in enumerate(touches) if link.finger in touch.group.fingers), -1)
 
-    first = np.minimum(np.full(len(touches), presser.first_depth(len(touches))), most)
-    hopeless = _hopeless(presser, pose(np.minimum(np.maximum(first, 2e-4), most)), T_world_object)
-    if hopeless is not None:
-        return hopeless
+    first = np.full(len(touches), presser.first_depth(len(touches)))
+    if forces is not None and forces.min() > 0.0:
+        first = np.array([presser.first_depth(len(touches), float(force)) for force in forces])
     deepest = np.minimum(most, DEEPEST * presser.prepared.surface.size)
-    held = presser.hold(pose, first, deepest, T_world_object, owner)
+    held = presser.hold(pose, np.minimum(first, most), deepest, T_world_object, owner, bound=bound)
     if isinstance(held, Held):
         moved = float(np.linalg.norm(held.state.motion[:3]))
         if moved > LARGEST_SHIFT:
@@ -404,22 +429,18 @@ def press_hand(presser: Presser, closing: Closing, placed: HandPose, T_world_obj
     return held
 
 
-def _hopeless(presser: Presser, pose: HandPose, T_world_object: pin.SE3) -> Failure | None:
-    """Whether no forces at the places of touch, with a little more friction than there is, could carry the weight."""
-    hand, body, T = presser.hand, presser.body, T_world_object
-    poses = hand.poses(*pose)
-    points, normals = [], []
-    for i in presser.near(poses, T):
-        for place in find_overlaps(presser.prepared, hand.links[i].surface.surface, T.actInv(poses[i])):
-            points.append(T.act(place.origin))
-            normals.append(-T.rotation @ place.axes[2])
-    if len(points) < 2:
-        return Failure(Reason.TOO_FEW_REGIONS, float(len(points)))
-    mu = ALLOWANCE * body.material.friction
-    contacts = ContactSet.from_arrays(np.array(points), np.array(normals), friction=mu, radius=0.01)
-    if not presser.wanted.possible(contacts, T.act(presser.weight.acting(T).centre)):
-        return Failure(Reason.NO_FORCES, 1.0, detail="the directions of the touches do not allow it")
-    return None
+def closing_speeds(presser: Presser, closing: Closing) -> Floats:
+    """How fast the gap of every group that touches closes at its touch, per unit of closing [m]."""
+    return np.array([_normal_speed(presser, closing, touch) for touch in closing.touching])
+
+
+def pressed_joints(hand: ClosingHand, closing: Closing, depths: Floats, speeds: Floats) -> Floats:
+    """Joints with every group that touches pressed in by its depth [m]."""
+    q = closing.q
+    for touch, depth, speed in zip(closing.touching, depths, speeds, strict=True):
+        assert touch.closed is not None
+        q = hand.with_closing(q, touch.group, closing.q_zero, touch.closed + float(depth / speed))
+    return q
 
 
 def _normal_speed(presser: Presser, closing: Closing, touch: Touch) -> float:

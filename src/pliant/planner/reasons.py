@@ -216,6 +216,18 @@ class Reason(StrEnum):
     )
     LIFT_HITS = ("hits something while lifting", Stage.APPROACH, "m", "lift less, or leave more room above the object")
     NO_FREE_PATH = ("no free way to the object", Stage.APPROACH, "", "fewer obstacles, or another start of the arm")
+    LESS_PROMISING = (
+        "others promise less force",
+        Stage.CHOICE,
+        "N",
+        "search longer (--effort thorough) to have it pressed as well",
+    )
+    SAME_GRASP = (
+        "almost the same as a better one",
+        Stage.CHOICE,
+        "m",
+        "only grasps that differ are kept: palm by 10 mm or 10 degrees, or other fingers",
+    )
     LESS_FORCE = ("others need less force", Stage.CHOICE, "N", "keep more plans (planner.keep) to have it among them")
     BETTER_RANGE = (
         "others among the gentlest keep their joints nearer to the middle",

@@ -47,6 +47,7 @@ class ChoiceRule(StrEnum):
 
     ONLY = "the only grasp"
     FORCE = "least force"
+    HOLDS = "the share of pose errors under which it holds"
     JOINT_RANGE = "best joint range"
     ARM_PATH = "shortest arm path"
     WEIGHTS = "weights"
@@ -278,6 +279,9 @@ class PlannedGrasp:
         sequential_s: of the arm first and then the fingers, under the same limits [s]; nan where it is not known.
         approach_way: how the approach was found: ``hand-arm``, ``straight``, ``over a place before``, ``sampled``;
             then, after a semicolon, why it is no hand-arm approach to the stand-off distance asked for.
+        holds_share: share of drawn pose errors of the task's uncertainty under which it still holds by its promise;
+            nan where it is not known.
+        holds_interval: its 95 % interval.
     """
 
     hypothesis: Hypothesis
@@ -300,6 +304,8 @@ class PlannedGrasp:
     approach_s: float = math.nan
     sequential_s: float = math.nan
     approach_way: str = ""
+    holds_share: float = math.nan
+    holds_interval: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def grasp(self) -> HeldState:
@@ -322,6 +328,32 @@ class StableGrasp:
     epsilon: float
 
 
+class Stopped(StrEnum):
+    """What ended a search."""
+
+    DONE = "done"
+    SECONDS = "seconds"
+    FIRST = "first"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How much a search has tried.
+
+    Args:
+        promised: hypotheses whose first touches were looked at, those in the making included.
+        pressed: hypotheses that were pressed in the contact simulation.
+        stable: stable grasps among these.
+        completed: whole operations among these.
+    """
+
+    promised: int = 0
+    pressed: int = 0
+    stable: int = 0
+    completed: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The answer to a task.
@@ -339,6 +371,10 @@ class Plan:
         cpu_s: CPU time of each stage, over all workers [s].
         versions: of pliant and what it computes with.
         choice: how the best was chosen; None where there is none, or where the file is older.
+        stopped: what ended the search.
+        first_s: when the first whole operation was found, since the search began [s]; nan where none was.
+        improved_s: when the best was found, likewise.
+        tried: how much was tried.
     """
 
     task: Task
@@ -353,6 +389,10 @@ class Plan:
     cpu_s: dict[str, float] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     choice: Choice | None = None
+    stopped: Stopped = Stopped.DONE
+    first_s: float = math.nan
+    improved_s: float = math.nan
+    tried: Tried = Tried()
 
     @property
     def best(self) -> PlannedGrasp | None:

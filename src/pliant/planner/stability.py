@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.grasp import force_torques
+from pliant.grasp import edge_wrenches, epsilon_l1, force_torques
+from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import PlanningContext
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.pressing import Held
@@ -49,22 +50,39 @@ def unsound(context: PlanningContext, held: Held) -> Failure | None:
     """Contacts beside the pads, or torques above what the joints can bear."""
     poses = context.robot.poses([link.name for link in held.links], held.q)
     for region, link, T in zip(held.state.regions, held.links, poses, strict=True):
-        if link.pad is None:
-            return Failure(Reason.NO_PAD, region.normal_force, "N", link.name, found_in=Stage.STABILITY)
-        p_link = T.actInv(region.centre)
-        out = 0.0
-        if link.pad.region is not None:
-            low, high = np.minimum(*link.pad.region), np.maximum(*link.pad.region)
-            out = max(float(np.max(np.maximum(low - p_link, p_link - high))), 0.0)
-        # the pad's outward direction there is the object's inward normal
-        if out > BESIDE_PAD or (T.rotation.T @ region.normal) @ np.array(link.pad.facing) < FACING:
-            return Failure(Reason.BESIDE_PAD, out, detail=link.name)
-        if not link.feels(p_link, AROUND):
-            return Failure(Reason.BESIDE_CELLS, AROUND, detail=link.name)
+        if (failure := beside_pad(link, T, region.centre, region.normal)) is not None:
+            return failure
         if region.on_pad < ON_PAD:
             detail = f"{link.name}: {region.on_pad:.0%} of the force is on the pad"
             return Failure(Reason.BESIDE_PAD, ON_PAD - region.on_pad, "of the force", detail)
     return overloaded(context, held)
+
+
+def grasp_quality_of(held: Held) -> float:
+    """Ferrari-Canny epsilon of the contacts."""
+    return float(epsilon_l1(edge_wrenches(held.contacts, held.centre)))
+
+
+def beside_pad(link: HandLink, T_world_link: pin.SE3, point: Floats, normal: Floats) -> Failure | None:
+    """Why a touch is not on a pad, or not where the pad feels.
+
+    Args:
+        point: of the touch, world [m].
+        normal: into the object, world.
+    """
+    if link.pad is None:
+        return Failure(Reason.NO_PAD, 0.0, detail=link.name, found_in=Stage.STABILITY)
+    p_link = T_world_link.actInv(point)
+    out = 0.0
+    if link.pad.region is not None:
+        low, high = np.minimum(*link.pad.region), np.maximum(*link.pad.region)
+        out = max(float(np.max(np.maximum(low - p_link, p_link - high))), 0.0)
+    # the pad's outward direction there is the object's inward normal
+    if out > BESIDE_PAD or (T_world_link.rotation.T @ normal) @ np.array(link.pad.facing) < FACING:
+        return Failure(Reason.BESIDE_PAD, out, detail=link.name)
+    if not link.feels(p_link, AROUND):
+        return Failure(Reason.BESIDE_CELLS, AROUND, detail=link.name)
+    return None
 
 
 def overloaded(context: PlanningContext, held: Held) -> Failure | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -117,16 +117,40 @@ class Goal:
         return -np.array(self.gravity) / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
+class EffortCounts(NamedTuple):
+    """Budgets of a search.
+
+    Attributes:
+        hypotheses: drawn at most.
+        presses: hypotheses and improvements that are pressed at most ..
+        least, per_press: .. and where fewer hypotheses are drawn, ``least`` and one for every ``per_press`` of them.
+    """
+
+    hypotheses: int
+    presses: int
+    least: int
+    per_press: int
+
+
+EFFORTS = {
+    "quick": EffortCounts(600, 14, 8, 15),
+    "normal": EffortCounts(2000, 60, 8, 15),
+    "thorough": EffortCounts(8000, 500, 8, 8),
+}
+
+
 @dataclass(frozen=True)
 class PlannerOptions:
     """How hard to search.
 
     Args:
+        effort: all: every hypothesis is pressed; quick, normal or thorough: those that promise least force are pressed
+            and improved, so many of them (`EFFORTS`).
         faces: faces of the bounding polyhedron; one approach direction each.
         rolls: roll angles about each approach direction.
         keep: how many plans to keep.
         method: where the approach directions come from: polyhedron, sphere or box.
-        hypotheses: at most so many are tried, drawn evenly from all combinations.
+        hypotheses: at most so many are drawn, evenly from all combinations; what is improved comes on top.
         margin: how far every contact stays from slipping, as part of the weight on the earth.
         speed: part of the joint speeds that may be used.
         move_tolerance: how far the object may stay from the wanted place at every step of the move [m].
@@ -143,6 +167,7 @@ class PlannerOptions:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
+    effort: Literal["all", "quick", "normal", "thorough"] = "all"
     faces: int = 60
     rolls: int = 8
     keep: int = 5

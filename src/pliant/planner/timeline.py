@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -196,7 +196,8 @@ class PlannedForces:
 class ContactTimeline(Timeline):
     """A timeline that follows each contact of the grasp: what the controller compares its measurements with.
 
-    Contacts are those of the grasp (the first held state), found again in later states by link and nearest point.
+    Contacts are those of the grasp (the first held state), found again in later states by link and nearest point. Their
+    tangents are the grasp's, carried along as the normals turn: only so can forces of two states be interpolated.
     """
 
     def __init__(self, grasp: PlannedGrasp, robot: Robot) -> None:
@@ -213,7 +214,9 @@ class ContactTimeline(Timeline):
         self.stiffness = np.array([_diagonal(contact.stiffness) for contact in first])
         self.reserve = grasp.reserve
         self.q_pregrasp, self.q_touch = grasp.q_pregrasp, grasp.q_touch
-        self._states = [_state_forces(robot, first, state) for state in grasp.states]
+        self._states = [_state_forces(robot, first, grasp.states[0])]
+        for state in grasp.states[1:]:
+            self._states.append(_in_frames_of(self._states[-1], _state_forces(robot, first, state)))
         self._state_times = self.times.tolist()
         self._asked, self._joints, self._commands = -1.0, self.trajectory.at(-1.0), self.trajectory.command_at(-1.0)
         finite = (np.isfinite(a).all() for state in self._states for a in vars(state).values())
@@ -308,3 +311,15 @@ def _state_forces(robot: Robot, first: tuple[PlannedContact, ...], state: HeldSt
         state.centre_of_mass,
         np.mean(world, axis=0),
     )
+
+
+def _in_frames_of(early: PlannedForces, late: PlannedForces) -> PlannedForces:
+    """The later state in the contact frames of the earlier one, each turned by the least that takes normal to normal.
+
+    A plan's own frames follow from the normals alone and turn about them by up to 180 degrees from state to state.
+    """
+    normals = zip(early.axes[:, :, 2], late.axes[:, :, 2], strict=True)
+    turns = np.array([pin.Quaternion.FromTwoVectors(before, after).matrix() for before, after in normals])
+    axes = turns @ early.axes
+    forces = np.einsum("nji,njk,nk->ni", axes, late.axes, late.forces)
+    return replace(late, axes=axes, forces=forces)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from pliant.contact import PreparedObject, compiled_here
+from pliant.contact import compiled_here
 from pliant.planner.context import PlanningContext
 from pliant.planner.task import Task
 from pliant.workers import end_with_parent
@@ -32,8 +32,11 @@ class Answers(NamedTuple):
     cpu_s: float
 
 
-Spread = Callable[[Job, Iterable[list[Any]], int], Iterator[Answers]]
-"""What to do, with which lists of items, and how many lists are taken before the first answer is given: in order."""
+Spread = Callable[[Job, Iterable[list[Any] | None], int, Callable[[], bool]], Iterator[Answers]]
+"""What to do, with which lists of items, how many lists are taken before the first answer is given, and whether to end
+before all are answered. Answers come in order."""
+POLL = 0.1
+"""Time between two looks at whether to end [s]."""
 
 
 @dataclass
@@ -64,12 +67,12 @@ class Worker:
 _here: Worker | None = None
 
 
-def _begin(task: Task, first: Any) -> None:
+def _begin(known: PlanningContext | Task, first: Any) -> None:
     global _here
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    _here = Worker(PlanningContext(task), first)
+    _here = Worker(known if isinstance(known, PlanningContext) else PlanningContext(known), first)
 
 
 def _work(job: Job, items: list[Any]) -> Answers:
@@ -78,51 +81,100 @@ def _work(job: Job, items: list[Any]) -> Answers:
 
 
 @contextmanager
-def worker_processes(task: Task, prepared: PreparedObject, count: int) -> Iterator[Spread]:
+def worker_processes(context: PlanningContext, count: int) -> Iterator[Spread]:
     """A function that spreads items over processes and gives the answers in order; one process: here and now."""
     if count == 1:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
-            worker = Worker(PlanningContext(task, prepared))
-            yield lambda job, lists, ahead: _in_order(lambda items: partial(worker.work, job, items), lists, ahead)
+            worker = Worker(context)
+
+            def here(job: Job, items: list[Any]) -> Callable[[], Answers]:
+                return partial(worker.work, job, items)
+
+            yield lambda job, lists, ahead, ended: _in_order(partial(here, job), lists, ahead, ended)
         return
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import get_all_start_methods, get_context
 
-    # wrong questions must be reported here, not by a worker that dies
-    PlanningContext(task, prepared)
+    forks = "fork" in get_all_start_methods()
+    known = context if forks else context.task
     with _single_threaded_children(), _script_not_run_again():
-        spawn = get_context("spawn")
-        first = None if compiled_here() else spawn.Lock()
-        pool = ProcessPoolExecutor(count, spawn, _begin, (task, first))
+        # a forked process has the context already; making it again takes seconds
+        processes = get_context("fork" if forks else "spawn")
+        first = None if compiled_here() else processes.Lock()
+        pool = ProcessPoolExecutor(count, processes, _begin, (known, first))
+
+        unanswered: set[Any] = set()
 
         def begin(job: Job, items: list[Any]) -> Callable[[], Answers]:
             with _deaf_children():
-                return pool.submit(_work, job, items).result
+                future = pool.submit(_work, job, items)
+            unanswered.add(future)
+            future.add_done_callback(unanswered.discard)
+
+            def answer(ended: Callable[[], bool] = lambda: False) -> Answers:
+                while True:
+                    try:
+                        return future.result(POLL)
+                    except TimeoutError:
+                        if ended():
+                            raise Ended from None
+
+            return answer
 
         try:
-            yield lambda job, lists, ahead: _in_order(partial(begin, job), lists, ahead)
-            pool.shutdown()
+            yield lambda job, lists, ahead, ended: _in_order(partial(begin, job), lists, ahead, ended)
+            if unanswered:
+                _end(pool)
+            else:
+                pool.shutdown()
         except BaseException:
-            processes = list((getattr(pool, "_processes", None) or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                process.join(5.0)
+            _end(pool)
             raise
 
 
-def _in_order(begin: Callable[[T], Callable[[], R]], items: Iterable[T], ahead: int) -> Iterator[R]:
-    """Answers in the order of the items; each is taken when all but ``ahead`` - 1 of those before it are answered."""
-    waiting: deque[Callable[[], R]] = deque()
-    for item in items:
-        waiting.append(begin(item))
-        if len(waiting) >= ahead:
-            yield waiting.popleft()()
-    while waiting:
-        yield waiting.popleft()()
+class Ended(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def _end(pool: Any) -> None:
+    """End worker processes, whatever they are doing."""
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(5.0)
+
+
+def _in_order(
+    begin: Callable[[T], Callable[..., R]], items: Iterable[T | None], ahead: int, ended: Callable[[], bool]
+) -> Iterator[R]:
+    """Answers in the order of the items; each is taken when all but ``ahead`` - 1 of those before it are answered.
+
+    An item of None means that the next one depends on an answer that is not given yet; where all are, it is the last.
+    They stop where ``ended`` says so; where items are worked on here and now, after the one that is.
+    """
+    waiting: deque[Callable[..., R]] = deque()
+    try:
+        for item in items:
+            if item is not None:
+                waiting.append(begin(item))
+            elif not waiting:
+                return
+            if item is None or len(waiting) >= ahead:
+                yield _answered(waiting.popleft(), ended)
+        while waiting:
+            yield _answered(waiting.popleft(), ended)
+    except Ended:
+        return
+
+
+def _answered(answer: Callable[..., R], ended: Callable[[], bool]) -> R:
+    if ended():
+        raise Ended
+    return answer() if isinstance(answer, partial) else answer(ended)
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def task_fields() -> tuple[TaskField, ...]:
     )
 
 
-class Stopped(Exception):
+class PlanningStopped(Exception):
     """The user pressed stop."""
 
 
@@ -253,7 +253,7 @@ class TaskPanel:
             self._show_message(
                 f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
             )
-        except Stopped:
+        except PlanningStopped:
             self._show_message("stopped")
         except InputError as bad:
             self._show_message(str(bad), error=True)
@@ -271,7 +271,7 @@ class TaskPanel:
             self._show_message("another tab is planning; this one waits ...")
             while not free.acquire(timeout=0.2):
                 if self._stop.is_set():
-                    raise Stopped
+                    raise PlanningStopped
         try:
             yield
         finally:
@@ -279,7 +279,7 @@ class TaskPanel:
 
     def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
         if self._stop.is_set():
-            raise Stopped
+            raise PlanningStopped
         self.progress.value = 100.0 * done / max(total, 1)
         reasons = common_reasons(rejected, 3)
         self._show_message(f"{stage}: {done} of {total}" + (f"; rejected: {reasons}" if reasons else ""))

@@ -1,0 +1,319 @@
+"""How well a hypothesis is aimed, in a millisecond or two, and how to aim it better.   (theory 8.9)
+
+The fingers close as points on their links against the object's distance field, so touches are known to a millimetre or
+two. What fails is graded: a palm a few millimetres beside a good place is worth moving, one inside the object is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from pliant.arrays import Floats
+from pliant.grasp import ContactSet
+from pliant.motion import damped_least_squares
+from pliant.planner.closing import AT_OBJECT, open_hand_gap, place_arm
+from pliant.planner.closing_hand import ClosingGroup, HandLink
+from pliant.planner.context import KEEP_OUT, PlanningContext
+from pliant.planner.drives import drives_at
+from pliant.planner.finger_reach import FingerReach, Touching, object_path
+from pliant.planner.hypotheses import Hypothesis, neighbour
+from pliant.planner.reasons import Failure, Reason
+from pliant.planner.stability import beside_pad
+from pliant.planner.task import Carrier
+
+PATCH = 5e-3
+"""Radius of a patch that is not known yet [m]."""
+ALLOWANCE = 1.15
+"""How much more friction is assumed than the worst there may be: pressing turns the normals a little."""
+PLACES = 4
+"""Places on the path of the move at which the fingers' reach is looked at."""
+TABLE = 25
+"""Closing parameters at which a finger's links are placed."""
+WORTH_MOVING = 0.02
+"""An open hand that is deeper than this inside the object is not moved out of it [m]."""
+GIVE_UP = 8
+"""Aims that are no better, one after the other, before the search for a better one ends."""
+LATER = 4e-3
+"""Fingers that share a joint may touch where they are nearer than this when the first of them touches [m] .."""
+AT_ONCE = 2e-4
+""".. and do where they are nearer than this [m]."""
+ASTRAY = 2
+"""So many of them may lie on the way to a better one."""
+LEVER = 0.1
+"""Turns of the hand count as shifts at this distance [m]."""
+DAMPING = 0.1
+"""Of the move that a bad aim suggests."""
+
+
+class Grade(NamedTuple):
+    """How bad an aim is; smaller is better, the level first.
+
+    Attributes:
+        level: 0: it may hold; above that the later a test fails, the smaller.
+        value: of level 0 the largest wanted force [N]; else how far it is from passing, in the units of the test.
+    """
+
+    level: int
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """A hypothesis with its grade.
+
+    Args:
+        hypothesis: the hypothesis.
+        grade: how bad it is.
+        failure: what fails; None where nothing does.
+        move: of the hand in the object's frame, which may mend it; None where none is known.
+    """
+
+    hypothesis: Hypothesis
+    grade: Grade
+    failure: Failure | None
+    move: pin.SE3 | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.failure is None
+
+
+def aim(context: PlanningContext, hypothesis: Hypothesis) -> Aim:
+    """Grade a hypothesis, cheap tests first."""
+    hand, T_world_object = context.hand, context.task.T_world_object
+    preshape = hand.preshape(hypothesis.preshape)
+    groups = hand.groups(preshape, hypothesis.fingers)
+    start = hand.q_open(preshape, hypothesis.posture)
+    q_open = hand.at_opening(start, groups, hypothesis.opening)
+    gap, link = open_hand_gap(context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
+    if gap < AT_OBJECT:
+        failure = Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
+        return Aim(hypothesis, Grade(7, AT_OBJECT - gap), failure, _out_of_object(context, q_open, hypothesis))
+    T_world_palm = T_world_object * hypothesis.T_object_palm
+    wishes = _Wishes(T_world_palm)
+    if (deep := wishes.leave(context, hand.poses(q_open, T_world_palm))) > 0.0:
+        failure = Failure(Reason.OPEN_HAND_HITS, deep)
+        return Aim(hypothesis, Grade(6, deep), failure, wishes.move(T_world_object))
+    closed = _close(context, hypothesis, start, groups)
+    if len(closed.touching.links) < 2:
+        count = float(len(closed.touching.links))
+        return Aim(hypothesis, Grade(5, -count), Failure(Reason.TOO_FEW_FINGERS, count))
+    poses = hand.poses(closed.q, T_world_palm)
+    # tips swing on arcs: between open and closed they may reach further than at both ends
+    deep = wishes.leave(context, poses) + wishes.leave(context, hand.poses(0.5 * (q_open + closed.q), T_world_palm))
+    beside, away = wishes.middle(context, poses, closed)
+    if beside is not None or deep > 0.0:
+        failure = beside or Failure(Reason.CLOSING_HITS, deep)
+        return Aim(hypothesis, Grade(4, away + deep), failure, wishes.move(T_world_object))
+    forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching)
+    if isinstance(forces, Failure):
+        return Aim(hypothesis, Grade(3, float(np.linalg.norm(closed.touching.normals.sum(axis=0)))), forces)
+    largest = float(forces.max())
+    placed = place_arm(context, T_world_palm, q_open)
+    if isinstance(placed, Failure):
+        return Aim(hypothesis, Grade(2, placed.margin), placed)
+    if context.task.goal.moves and context.task.goal.by is Carrier.FINGERS:
+        moved = promised_move(context, closed.q, T_world_palm, closed.touching)
+        if isinstance(moved, Failure):
+            return Aim(hypothesis, Grade(1, moved.margin), moved)
+        largest = max(largest, moved)
+    return Aim(hypothesis, Grade(0, largest), None)
+
+
+def better_aim(context: PlanningContext, start: Aim, rng: np.random.Generator, *, tries: int) -> tuple[Aim, int]:
+    """Move the hand as the aim suggests, and where it suggests nothing at random, as long as the aim becomes better.
+
+    Args:
+        start: where to begin.
+        tries: others to look at, at most; it ends early where nothing helps.
+
+    Returns:
+        The best aim, and how many were looked at.
+    """
+    best, now, in_vain, size = start, start, 0, 1.0
+    for looked in range(tries):
+        if best.sound or in_vain >= GIVE_UP:
+            return best, looked
+        if now.move is not None:
+            T = now.move * now.hypothesis.T_object_palm
+            now = aim(context, replace(now.hypothesis, T_object_palm=T))
+        else:
+            now = aim(context, neighbour(best.hypothesis, context.assembly, rng, size))
+            size = max(0.8 * size, 0.15)
+        if now.grade < best.grade:
+            best, in_vain, size = now, 0, 1.0
+        else:
+            in_vain += 1
+            if in_vain > ASTRAY:
+                now = best if best.move is None else replace(best, move=None)
+    return best, tries
+
+
+def worth_moving(found: Aim) -> bool:
+    """Whether a better aim may be near: it is known how to move the hand, or little is missing."""
+    return found.move is not None or found.grade.level < 4
+
+
+class _Closed(NamedTuple):
+    """Joints with the fingers at their touches, the touches in the world, and what is left of their gaps [m]."""
+
+    q: Floats
+    touching: Touching
+    gaps: list[float]
+
+
+def _close(
+    context: PlanningContext, hypothesis: Hypothesis, start: Floats, groups: tuple[ClosingGroup, ...]
+) -> _Closed:
+    """Close the fingers until sample points of their links touch."""
+    hand, T_object_palm = context.hand, hypothesis.T_object_palm
+    q = hand.at_opening(start, groups, hypothesis.opening)
+    places = np.linspace(hypothesis.opening, 1.0, TABLE)
+    touched: dict[int, float] = {}
+    for group in groups:
+        at, link = hand.sampled_touch(context.prepared, group, start, places, T_object_palm)
+        q = hand.with_closing(q, group, start, at)
+        if link >= 0:
+            touched[link] = 0.0
+            if len(group.fingers) > 1:  # its other fingers touch a little later, once the object has moved
+                near = hand.sampled_distances(context.prepared, hand.poses(q, T_object_palm), group.links)
+                others = {hand.links[i].finger: i for i in np.array(group.links)[np.argsort(-near)].tolist()}
+                others.pop(hand.links[link].finger)
+                reach = dict(zip(group.links, near, strict=True))
+                touched |= {i: float(reach[i]) for i in others.values() if reach[i] < LATER}
+    poses = hand.poses(q, T_object_palm)
+    T = context.task.T_world_object
+    links: list[HandLink] = []
+    points, normals = [], []
+    for link in touched:
+        point, outward = hand.sampled_place(context.prepared, link, poses[link])
+        links.append(hand.links[link])
+        points.append(T.act(point))
+        normals.append(-T.rotation @ outward)
+    shape = (len(links), 3)
+    radii = np.full(len(links), PATCH)
+    touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), radii)
+    return _Closed(q, touching, list(touched.values()))
+
+
+def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothesis) -> pin.SE3 | None:
+    """How to move the open hand out of the object: by the deepest sample point's depth along the normal there."""
+    hand = context.hand
+    poses = hand.poses(q_open, hypothesis.T_object_palm)
+    bounds = hand.bounds(context.prepared, poses, tuple(range(len(poses))))
+    link = int(np.argmin(hand.sample_distances(context.prepared, bounds)))
+    depth = AT_OBJECT - float(hand.sample_distances(context.prepared, bounds)[link])
+    if depth > WORTH_MOVING:
+        return None
+    _, outward = hand.sampled_place(context.prepared, link, poses[link])
+    return pin.SE3(np.eye(3), (max(depth, 0.0) + AT_OBJECT) * outward)
+
+
+class _Wishes:
+    """Where points of the hand should go; the small move of the whole hand that does it best.
+
+    Args:
+        T_world_palm: turns are about the palm.
+    """
+
+    def __init__(self, T_world_palm: pin.SE3) -> None:
+        self.palm = T_world_palm.translation
+        self._rows: list[Floats] = []
+        self._errors: list[float] = []
+
+    def _wish(self, point: Floats, direction: Floats, distance: float) -> None:
+        self._rows.append(np.concatenate([direction, np.cross(point - self.palm, direction) / LEVER]))
+        self._errors.append(distance)
+
+    def leave(self, context: PlanningContext, Ts_world_link: list[pin.SE3]) -> float:
+        """The links shall leave the scene. How far they are inside of it, or of what they keep away from it [m]."""
+        deep = 0.0
+        for place in context.scene_near(Ts_world_link, KEEP_OUT):
+            missing = KEEP_OUT - place.distance
+            deep += missing
+            self._wish(place.p_first, place.normal, missing + 0.5 * KEEP_OUT)
+        return deep
+
+    def middle(
+        self, context: PlanningContext, Ts_world_link: list[pin.SE3], closed: _Closed
+    ) -> tuple[Failure | None, float]:
+        """Pads shall be touched in their middle, and all at once where fingers share a joint. The first touch of which
+        that is not so, and how far such are away.
+        """
+        by_name = {link.name: T for link, T in zip(context.hand.links, Ts_world_link, strict=True)}
+        first, away = None, 0.0
+        for link, point, normal, gap in zip(*closed.touching[:3], closed.gaps, strict=True):
+            T = by_name[link.name]
+            if gap > AT_ONCE:
+                first, away = first or Failure(Reason.TOO_FEW_REGIONS, 1.0), away + gap
+                self._wish(point, normal, 0.5 * gap)
+            if (failure := beside_pad(link, T, point, normal)) is not None:
+                first = first or failure
+                away += 0.1 if link.pad is None else float(np.linalg.norm(T.actInv(point) - link.middle))
+            middle = T.act(link.middle)
+            for direction in np.linalg.svd(normal[None])[2][1:]:
+                self._wish(middle, direction, float(direction @ (point - middle)))
+        return first, away
+
+    def move(self, T_world_object: pin.SE3) -> pin.SE3:
+        """The move, in the object's frame."""
+        move = damped_least_squares(np.array(self._rows), np.array(self._errors), DAMPING)
+        turn = pin.exp3(move[3:] / LEVER)
+        moved = pin.SE3(turn, self.palm + move[:3] - turn @ self.palm)
+        return T_world_object.actInv(moved * T_world_object)
+
+
+def promised_forces(
+    context: PlanningContext,
+    q: Floats,
+    T_world_palm: pin.SE3,
+    T_world_object: pin.SE3,
+    touching: Touching,
+    *,
+    explain: bool = False,
+) -> Floats | Failure:
+    """Smallest sufficient normal forces at some touches, with the task's reserves [N].
+
+    Args:
+        explain: find out what is to blame where there are none; takes longer.
+    """
+    presser = context.presser
+    contacts = ContactSet.from_arrays(
+        touching.points,
+        touching.normals,
+        friction=ALLOWANCE * context.body.material.friction,
+        max_force=np.array([presser.permitted(link) for link in touching.links]),
+        radius=touching.radii,
+    )
+    centre = T_world_object.act(presser.weight.acting(T_world_object).centre)
+    drives = drives_at(context.hand, q, T_world_palm, touching.links, contacts, presser.weight.gravity)
+    wanted = presser.wanted.solve(contacts, centre, drives)
+    if wanted.forces is None and explain:
+        return presser.wanted.failure(contacts, centre, drives)
+    if wanted.forces is None:
+        return Failure(Reason.NO_FORCES, 1.0, detail="the directions of the touches do not allow it")
+    return np.asarray(wanted.forces[:, 2])
+
+
+def promised_move(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, touching: Touching) -> float | Failure:
+    """Largest wanted force at the end of the move [N], as far as the fingers can carry it out."""
+    T = context.task.T_world_object
+    centre = T.act(context.presser.weight.acting(T).centre)
+    reach = FingerReach(context, q, T_world_palm, T, touching, centre)
+    path = object_path(context, T, T_world_palm, centre)
+    places = [path[i] for i in sorted({round(k * (len(path) - 1) / (PLACES - 1)) for k in range(PLACES)})]
+    q_end = reach.along(places)
+    if isinstance(q_end, Failure):
+        return q_end
+    carried = places[-1] * T.inverse()
+    there = touching._replace(
+        points=np.array([carried.act(point) for point in touching.points]),
+        normals=touching.normals @ carried.rotation.T,
+    )
+    forces = promised_forces(context, q_end, T_world_palm, places[-1], there)
+    return forces if isinstance(forces, Failure) else float(forces.max())
