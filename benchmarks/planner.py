@@ -1,11 +1,12 @@
-"""How quick planning is, what the smallest-force choice is worth, and what deformation changes.
+"""How quickly planning finds a first operation and a good one, how far seeds differ, and what deformation changes.
 
-    python benchmarks/planner.py                       # the ring: stages, hypotheses per CPU second, forces, memory
-    python benchmarks/planner.py --all --rigid         # every shipped task, and again with the object taken for rigid
-    python benchmarks/planner.py --usable              # share of usable hypotheses by method of proposing them
-    python benchmarks/planner.py --scaling             # CPU time over the number of hypotheses and over the mesh size
+    python benchmarks/planner.py --all                      # every shipped task, 200 s each
+    python benchmarks/planner.py ball ring --seconds 20 --seeds 10
+    python benchmarks/planner.py --rigid ball ring          # fingers where a plan for a rigid object would put them
+    python benchmarks/planner.py --usable                   # share of usable hypotheses by source of directions
 
-Numbers of peers for comparison are published ones (GraspIt! 12-27 rigid grasps per CPU second, FRoGGeR 1.8 s each).
+The object is prepared and everything is compiled before the clock starts. Peers: FRoGGeR needs 1.8 s for a rigid grasp,
+GraspIt! tries 12-27 rigid grasps per CPU second (published numbers).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import resource
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,94 +26,102 @@ import numpy as np
 from record import about, write
 
 from pliant.contact import PreparedObject
-from pliant.files import load_plan, load_task, save_plan, shipped_tasks
+from pliant.files import load_task, save_plan, shipped_tasks
 from pliant.objects import make_shape
-from pliant.planner import Plan, PlannedGrasp, PlanStatus, Reason, Rejection, Stage, Task, plan
+from pliant.planner import Plan, PlannedGrasp, Task, least_force, plan, verify_plan
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.context import PlanningContext, prepare_object, with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.reasons import Failure
 
-CLOSING, MOVING = "closing and pressing", "lifting, moving, approaching"
+SOON = 20.0
+"""A good grasp should be there after so long [s]."""
 
 
-def one(task: Task, jobs: int) -> tuple[Plan, dict[str, Any]]:
-    """Plan and print the profile."""
-    found = plan(task, jobs=jobs)
-    cpu = found.cpu_s
-    search = sum(seconds for stage, seconds in cpu.items() if stage != "preparation")
-    closing = cpu.get(CLOSING, 0.0)
-    count = len(found.hypotheses)
-    # of the largest process that has ended so far: one worker
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"\n## {task.name}: {found.status}, {count} hypotheses, {jobs} processes")
-    print(f"wall {found.wall_s:.1f} s; CPU " + ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in cpu.items()))
-    print(f"{count / closing:.0f} hypotheses per CPU second through closing and contact, ", end="")
-    print(f"{count / search:.0f} through everything; {memory:.0f} MB in the largest worker so far")
-    print(found.advice, flush=True)
-    numbers = {"hypotheses": count, "wall_s": found.wall_s, "cpu_s": cpu, "worker_mb": memory}
-    return found, {**numbers, "rejected": found.counts}
+def searched(task: Task, seconds: float, jobs: int, seed: int = 0) -> tuple[Plan, dict[str, Any]]:
+    """Search for so long, and note when it became better."""
+    prepare_object(task.body)
+    task = replace(task, options=replace(task.options, effort="thorough"))
+    found: list[float] = []
+    result = plan(task, jobs=jobs, seed=seed, seconds=seconds, improved=lambda grasp: found.append(grasp.largest_force))
+    problems = [str(problem) for problem in verify_plan(result).problems] if result.grasps else []
+    least = min((grasp.largest_force for grasp in result.grasps), default=np.nan)
+    contacts = len(result.best.grasp.contacts) if result.best is not None else 3
+    return result, {
+        "seed": seed,
+        "seconds": seconds,
+        "first_s": result.first_s,
+        "improved_s": result.improved_s,
+        "least_n": least,
+        "bound_n": least_force(task, contacts),
+        "improvements_n": found,
+        "tried": [result.tried.promised, result.tried.pressed, result.tried.stable, result.tried.completed],
+        "cpu_s": result.cpu_s,
+        "worker_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+        "problems": problems,
+        "advice": result.advice,
+    }
 
 
-def forces(plans: list[Plan]) -> dict[str, Any]:
-    """The chosen grasp's force at rest beside what other choices would have given."""
-    print("\n| task | stable | chosen [N] | first stable | median stable | best epsilon | below the median |")
-    print("|---|---|---|---|---|---|---|")
+def table(names: list[str], seconds: float, jobs: int, save: Path | None) -> dict[str, Any]:
+    """One long search for each task, and one of `SOON`."""
+    print(f"\n| task | first [s] | best of {SOON:g} s [N] | best of {seconds:g} s | bound | pressed | stable | check |")
+    print("|---|---|---|---|---|---|---|---|")
     rows: dict[str, Any] = {}
-    for found in plans:
-        if not found.stable or found.best is None:
-            print(f"| {found.task.name} | {len(found.stable)} | none | | | | |")
-            continue
-        median = float(np.median([grasp.largest_force for grasp in found.stable]))
-        epsilon = max(found.stable, key=lambda grasp: grasp.epsilon).largest_force
-        chosen, first = found.best.grasp.largest_force, found.stable[0].largest_force
-        print(
-            f"| {found.task.name} | {len(found.stable)} | {chosen:.3g} | {first:.3g} | {median:.3g} | "
-            f"{epsilon:.3g} | {100 * (1 - chosen / median):.0f} % |"
-        )
-        rows[found.task.name] = {"chosen": chosen, "first": first, "median": median, "epsilon": epsilon}
+    for name in names:
+        task = load_task(name)
+        _, soon = searched(task, SOON, jobs)
+        result, long = searched(task, seconds, jobs) if seconds > SOON else (None, soon)
+        _, pressed, stable, _ = long["tried"]
+        forces = f"{soon['least_n']:.3g} | {long['least_n']:.3g} | {long['bound_n']:.2g}"
+        problems = len(soon["problems"]) + len(long["problems"])
+        share = f"{stable / max(pressed, 1):.0%}"
+        print(f"| {name} | {soon['first_s']:.1f} | {forces} | {pressed} | {share} | {problems} problems |", flush=True)
+        rows[name] = {"soon": soon, "long": long}
+        if save is not None and result is not None and result.grasps:
+            save.mkdir(parents=True, exist_ok=True)
+            save_plan(result, save / f"{name}.plan")
+    first = [row["soon"]["first_s"] for row in rows.values()]
+    near = sum(row["soon"]["least_n"] <= 1.1 * row["long"]["least_n"] for row in rows.values())
+    print(f"\nfirst operation: median {np.nanmedian(first):.1f} s, longest {np.nanmax(first):.1f} s, ", end="")
+    print(f"{int(np.isnan(first).sum())} without; within 10 % of the long search: {near} of {len(rows)}")
+    print(f"largest worker: {max(row['long']['worker_mb'] for row in rows.values()):.0f} MB")
     return rows
 
 
-CRUSHED = (Reason.PRESSURE_LIMIT, Reason.FORCE_LIMIT, Reason.NEEDS_MORE_FORCE)
-BESIDE_PADS = (Reason.NO_PAD, Reason.BESIDE_PAD, Reason.BESIDE_CELLS)
-FREE = (Stage.CHOICE, Stage.APPROACH, Stage.REACH)
-"""Stages at which a grasp that falls has held the object at rest."""
+def spread(names: list[str], seconds: float, jobs: int, seeds: int) -> dict[str, Any]:
+    """The same search with other seeds."""
+    print(
+        f"\n| task | seeds | best of {seconds:g} s [N]: least | median | largest | spread | first [s]: median | most |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    rows: dict[str, Any] = {}
+    for name in names:
+        runs = [searched(load_task(name), seconds, jobs, seed)[1] for seed in range(seeds)]
+        forces, first = np.array([run["least_n"] for run in runs]), np.array([run["first_s"] for run in runs])
+        low, middle, high = np.nanmin(forces), np.nanmedian(forces), np.nanmax(forces)
+        print(
+            f"| {name} | {seeds}, {int(np.isnan(forces).sum())} without | {low:.3g} | {middle:.3g} | {high:.3g} | "
+            f"{high / low - 1:.0%} | {np.nanmedian(first):.1f} | {np.nanmax(first):.1f} |",
+            flush=True,
+        )
+        rows[name] = runs
+    return rows
 
 
-def rigid(soft: Plan, jobs: int) -> dict[str, Any]:
-    """What a planner that takes the object for rigid, and so knows no pressure, would do to the soft one.
-
-    Its stable grasps are looked up in the soft plan: a hand that keeps forces meets that fate. A hand that keeps
-    positions goes where the rigid plan says; what the soft object then feels is simulated.
-    """
-    task, body = soft.task, soft.task.body
+def rigid(task: Task, seconds: float, jobs: int) -> dict[str, Any]:
+    """What becomes of the soft object between fingers that stand where a plan for a rigid one puts them."""
+    body = task.body
     stiff = replace(
         body,
         material=replace(body.material, young=1e3 * body.material.young),
         limits=replace(body.limits, pressure=None),
     )
-    hard = plan(replace(task, body=stiff), jobs=jobs)
-    fates = {rejection.number: rejection for rejection in soft.rejections}
-    by_force = Counter(_verdict(fates.get(grasp.number)) for grasp in hard.stable)
-    context = PlanningContext(task)
-    by_position = [at_position(context, grasp) for grasp in hard.grasps]
-    print(f"| {task.name} | {len(hard.stable)} | " + " | ".join(str(by_force[v]) for v in VERDICTS), end=" | ")
-    print("; ".join(by_position) + " |", flush=True)
-    return {"stable": len(hard.stable), "by_force": dict(by_force), "by_position": by_position}
-
-
-VERDICTS = ("holds", "lost", "crushed", "beside pads")
-
-
-def _verdict(fate: Rejection | None) -> str:
-    """What becomes of the soft object in a grasp that the rigid plan found stable."""
-    if fate is None or fate.stage in FREE:
-        return "holds"
-    if fate.reason in CRUSHED:
-        return "crushed"
-    # the soft object spreads: its contact lies elsewhere, where nothing is felt
-    return "beside pads" if fate.reason in BESIDE_PADS else "lost"
+    hard, _ = searched(replace(task, body=stiff), seconds, jobs)
+    context = PlanningContext(with_arm(task))
+    fates = [at_position(context, grasp) for grasp in hard.grasps]
+    print(f"| {task.name} | {'; '.join(fates)} |", flush=True)
+    return {"by_position": fates}
 
 
 def at_position(context: PlanningContext, grasp: PlannedGrasp) -> str:
@@ -121,37 +129,13 @@ def at_position(context: PlanningContext, grasp: PlannedGrasp) -> str:
     T = context.task.T_world_object
     held = context.presser.simulate(grasp.grasp.q, T * grasp.hypothesis.T_object_palm, T, np.zeros(1))
     if isinstance(held, Failure):
-        return held.reason
+        return str(held.reason)
     short = context.presser.shortfall(held)
     size = f"{held.largest_force:.2g} of {held.wanted.largest_force:.2g} N"
     return f"holds ({size})" if short is None else f"{short.reason} ({size})"
 
 
-def scaling(jobs: int) -> dict[str, Any]:
-    """CPU time of the ring over the number of hypotheses, and over the number of faces of its mesh."""
-    base = load_task("ring")
-    print("\n| hypotheses | faces | CPU closing [s] | per hypothesis [ms] | CPU moving [s] | grasps completed |")
-    print("|---|---|---|---|---|---|")
-    rows = []
-    few = replace(base, options=replace(base.options, hypotheses=200))
-    tasks = [replace(base, options=replace(base.options, hypotheses=n)) for n in (100, 200, 400, 800)]
-    for edge in (8e-3, 4e-3, 2e-3, 1.4e-3):
-        mesh = make_shape("torus", major=0.035, minor=0.015, edge=edge)
-        tasks.append(replace(few, body=replace(few.body, mesh=mesh)))
-    for task in tasks:
-        found = plan(task, jobs=jobs)
-        count, faces = len(found.hypotheses), len(task.body.mesh.faces)
-        closing, moving = found.cpu_s.get(CLOSING, 0.0), found.cpu_s.get(MOVING, 0.0)
-        completed = sum(r.stage in ("reach", "manipulation") for r in found.rejections) + len(found.grasps)
-        print(
-            f"| {count} | {faces} | {closing:.1f} | {1e3 * closing / count:.0f} | {moving:.1f} | {completed} |",
-            flush=True,
-        )
-        rows.append({"hypotheses": count, "faces": faces, "closing_s": closing, "moving_s": moving})
-    return {"rows": rows}
-
-
-def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
+def usable(count: int = 300) -> None:
     """Share of hypotheses in which two or more fingers touch, by method; open-hand collisions removed."""
     print("\n| object | method | hypotheses | free open hand | two or more fingers touch | share |")
     print("|---|---|---|---|---|---|")
@@ -166,9 +150,8 @@ def usable(hands: tuple[str, ...] = ("schunk_sdh2",), count: int = 300) -> None:
             found = make_hypotheses(mesh, task.assembly, method=method, count=60, rolls=8, limit=count)
             for hypothesis in found:
                 preshape = context.hand.preshape(hypothesis.preshape)
-                q = context.hand.q_open(preshape)
-                for group in context.hand.groups(preshape, hypothesis.fingers):
-                    q = context.hand.with_closing(q, group, q, hypothesis.opening)
+                groups = context.hand.groups(preshape, hypothesis.fingers)
+                q = context.hand.at_opening(context.hand.q_open(preshape), groups, hypothesis.opening)
                 if open_hand_gap(prepared, context.hand, q, hypothesis.T_object_palm)[0] < 0.0:
                     continue
                 free += 1
@@ -190,39 +173,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"shipped tasks: {', '.join(shipped_tasks())}")
     parser.add_argument("--all", action="store_true", help="every shipped task")
-    parser.add_argument("--rigid", action="store_true", help="also plan with the object taken for rigid")
-    parser.add_argument("--usable", action="store_true", help="usable hypotheses by method")
-    parser.add_argument("--scaling", action="store_true", help="CPU time over hypotheses and mesh size")
+    parser.add_argument("--seconds", type=float, default=200.0, help="of the long search")
+    parser.add_argument("--seeds", type=int, default=0, help="so many seeds instead of a long search")
+    parser.add_argument("--rigid", action="store_true", help="plan with the object taken for rigid instead")
+    parser.add_argument("--usable", action="store_true", help="usable hypotheses by method instead")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--save", type=Path, help="folder for the plans")
-    parser.add_argument("--load", type=Path, help="folder with plans of these tasks, instead of making them")
+    parser.add_argument("--save", type=Path, help="folder for the plans of the long searches")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/planner.json"))
     chosen = parser.parse_args()
     began = time.monotonic()
-    other = chosen.usable or chosen.scaling
-    names = shipped_tasks() if chosen.all else chosen.tasks or ([] if other else ["ring"])
-    record: dict[str, Any] = {**about("pin", "clarabel", "numba"), "tasks": {}}
-    plans = []
-    for name in names:
-        if chosen.load is not None:
-            plans.append(load_plan(chosen.load / f"{name}.plan"))
-            continue
-        found, record["tasks"][name] = one(load_task(name), chosen.jobs)
-        plans.append(found)
-        if chosen.save is not None:
-            chosen.save.mkdir(parents=True, exist_ok=True)
-            save_plan(found, chosen.save / f"{name}.plan")
-    if plans:
-        record["forces_n"] = forces(plans)
-    if chosen.rigid:
-        found_plans = [found for found in plans if found.status is PlanStatus.FOUND]
-        print(f"\n| taken for rigid | stable | {' | '.join(VERDICTS)} | fingers where its kept grasps put them |")
-        print("|---|---|---|---|---|---|---|")
-        record["rigid"] = {found.task.name: rigid(found, chosen.jobs) for found in found_plans}
-    if chosen.scaling:
-        record["scaling"] = scaling(chosen.jobs)
+    names = list(shipped_tasks()) if chosen.all else chosen.tasks or ["ball", "ring"]
+    record: dict[str, Any] = about("pin", "clarabel", "numba")
     if chosen.usable:
         usable()
+    elif chosen.rigid:
+        print("\n| taken for rigid | fingers where its kept grasps put them |\n|---|---|")
+        record["rigid"] = {name: rigid(load_task(name), chosen.seconds, chosen.jobs) for name in names}
+    elif chosen.seeds:
+        record["seeds"] = spread(names, chosen.seconds, chosen.jobs, chosen.seeds)
+    else:
+        record["tasks"] = table(names, chosen.seconds, chosen.jobs, chosen.save)
     print(f"\n{time.monotonic() - began:.0f} s")
     write(chosen.out, record)
 

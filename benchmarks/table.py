@@ -93,11 +93,26 @@ def grasp(record: Record) -> Iterator[Row]:
 
 def planner(record: Record) -> Iterator[Row]:
     for task, row in record["tasks"].items():
-        closing = row["cpu_s"].get("closing and pressing", 0.0)
-        rate = f"{row['hypotheses'] / max(closing, 1e-9):.0f} a CPU second, soft"
+        soon, long = row["soon"], row["long"]
+        rate = f"{soon['tried'][0] / max(soon['cpu_s'].get('aiming', 0.0), 1e-9):.0f} a CPU second, soft"
         yield f"planner, {task}: hypotheses closed and scored", rate, GRASPIT, "GraspIt!, published"
-        whole = f"{row['wall_s']:.0f} s wall, {row['hypotheses']} hypotheses, {row['worker_mb']:.0f} MB a worker"
-        yield f"planner, {task}: whole plan", whole, FROGGER, "FRoGGeR, published"
+        whole = (
+            f"first operation after {soon['first_s']:.1f} s; {soon['least_n']:.3g} N after {soon['seconds']:g} s, "
+            f"{long['least_n']:.3g} N after {long['seconds']:g} s; {long['worker_mb']:.0f} MB a worker"
+        )
+        yield f"planner, {task}", whole, FROGGER, "FRoGGeR, published"
+
+
+def hands(record: Record) -> Iterator[Row]:
+    pairs = record["pairs"].values()
+    found = [row for row in pairs if row["found"]]
+    ratios = sorted(row["force_n"] / row["bound_n"] for row in found)
+    ours = f"{len(found)} of {len(pairs)} found"
+    if found:
+        ours += f", {min(r['first_s'] for r in found):.0f} to {max(r['first_s'] for r in found):.0f} s to the first"
+        what = "hands and soft objects: least force found over its bound, median"
+        yield what, f"{ratios[len(ratios) // 2]:.1f}", "1", "no grasp of so many contacts can be below"
+    yield f"hands and soft objects, {record['seconds']:g} s each", ours, "", ""
 
 
 def verdicts(record: Record) -> Iterator[Row]:
@@ -149,8 +164,8 @@ def batch(record: Record) -> Iterator[Row]:
 
 
 READERS: dict[str, Callable[[Record], Iterator[Row]]] = {
-    "servo": servo, "ik": ik, "contact": contact, "grasp": grasp, "planner": planner, "verdicts": verdicts,
-    "trials": trials, "calibration": calibration, "control": control, "batch": batch,
+    "servo": servo, "ik": ik, "contact": contact, "grasp": grasp, "planner": planner, "hands": hands,
+    "verdicts": verdicts, "trials": trials, "calibration": calibration, "control": control, "batch": batch,
 }  # fmt: skip
 
 

@@ -29,8 +29,10 @@ from published_runs import finger_numbers, run_numbers, write_pictures
 
 from pliant.cli import run_command
 from pliant.control import RunLog
-from pliant.files import load_plan, load_run, shipped_tasks
-from pliant.planner import Plan, Reason
+from pliant.files import load_plan, load_run, load_task, shipped_tasks
+from pliant.planner import Plan, Reason, Stage, make_hypotheses
+from pliant.planner.aim import aim
+from pliant.planner.context import PlanningContext, with_arm
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks" / "record" / "published.json"
@@ -47,6 +49,8 @@ SOURCES = ("ring", "ball_gripper")
 """Tasks for which [A]'s sources of approach directions are compared: a complicated shape and a simple one."""
 METHODS: dict[str, dict[str, Any]] = {"polyhedron": {}, "sphere": {"method": "sphere"}, "box": {"method": "box"}}
 """Planner options of these sources; the first is the default."""
+DRAWN = 1500
+"""Hypotheses of each source that are looked at as they are drawn."""
 SERVO_ROBOT = "kawasaki_fs020n+schunk_sdh2"
 CIRCLE = {"circle": {"centre": [1.1, 0, 1.12], "axis": [0, 0, 1], "period": 6}}
 
@@ -142,18 +146,20 @@ class Measurements:
 
     def sources(self, name: str) -> None:
         """[A]: where approach directions come from. The object's axes, which pliant adds to each, are not counted."""
+        context = PlanningContext(with_arm(load_task(name)))
         for method, options in METHODS.items():
-            _, plan, answer = self.plan(name, **options)
-            own = {h.number for h in plan.hypotheses if h.source.startswith(method)}
-            missed = [r for r in plan.rejections if r.number in own and r.reason is Reason.TOO_FEW_FINGERS]
-            blocked = [r for r in plan.rejections if r.number in own and r.stage == "open hand"]
-            stable = [s for s in plan.stable if s.number in own]
+            _, _, answer = self.plan(name, **options)
+            drawn = make_hypotheses(
+                context.body.mesh, context.assembly, method=method, limit=DRAWN, blocked=context.palm_blocked
+            )
+            aims = [aim(context, h) for h in drawn if h.source.startswith(method)]
+            reasons = [found.failure.reason for found in aims if found.failure is not None]
             numbers = {
-                "hypotheses": len(own),
-                "open_hand_blocked": len(blocked),
-                "too_few_fingers": len(missed),
-                "stable": len(stable),
-                "stable_force_n": round(min((s.largest_force for s in stable), default=-1.0), 3),
+                "hypotheses": len(aims),
+                "open_hand_blocked": sum(reason.stage is Stage.OPEN_HAND for reason in reasons),
+                "too_few_fingers": sum(reason is Reason.TOO_FEW_FINGERS for reason in reasons),
+                "sound": sum(found.sound for found in aims),
+                "least_promise_n": round(min((a.grade.value for a in aims if a.sound), default=-1.0), 3),
                 "plan_force_n": None if answer["best"] is None else round(answer["best"]["max_force_n"], 3),
                 "cpu_s": round(sum(answer["cpu_s"].values()), 1),
             }

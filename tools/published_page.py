@@ -37,9 +37,9 @@ Published: no numbers. Spheres and boxes around an object of a complicated shape
 give "few hypotheses, most of which fail, because the hand is so far away that its links do not touch when they
 close"; hence a polyhedron, the object's mesh with few faces.
 
-Ours: default plans, `planner: {method: polyhedron}` (the default) against `sphere` and `box`, for a complicated shape
-and a simple one. The object's own axes, which pliant adds as directions to each source, are not counted; the plan's
-force is the best of all."""
+Ours: `planner: {method: polyhedron}` (the default) against `sphere` and `box`, for a complicated shape and a simple
+one: hypotheses as they are drawn, before the search mends and improves them. The object's own axes, which pliant adds
+as directions to each source, are not counted; the plan's force is that of the whole search."""
 
 B_TEXT = """## [B] Arm and fingers at once, or one after the other
 
@@ -156,21 +156,21 @@ def _sources(rows: Record) -> list[str]:
         "task, source",
         "hypotheses",
         "fewer than two fingers touch",
-        "stable",
-        "least force of these",
+        "may hold as drawn",
+        "least promise of these",
         "plan",
         "CPU",
     )
     lines = []
     for name, row in rows.items():
         tried = max(row["hypotheses"] - row["open_hand_blocked"], 1)
-        force = row["stable_force_n"] if row["stable"] else None
+        force = row["least_promise_n"] if row["sound"] else None
         lines.append(
             (
                 name,
                 f"{row['hypotheses']}, {tried} of them free",
                 f"{row['too_few_fingers'] / tried:.0%} of the free",
-                f"{row['stable']} ({row['stable'] / tried:.1%} of the free)",
+                f"{row['sound']} ({row['sound'] / tried:.1%} of the free)",
                 number(force, unit=" N"),
                 number(row["plan_force_n"], unit=" N"),
                 f"{row['cpu_s']:.0f} s",

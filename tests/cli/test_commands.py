@@ -110,12 +110,11 @@ def test_demo_plans_executes_and_reports(
 
     monkeypatch.setattr(lab, "TrialSettings", partial(lab.TrialSettings, from_pregrasp=True))
     monkeypatch.setattr(viewer, "save_stills", partial(viewer.save_stills, width=240, height=160))
-    code = run(["demo", "--out", str(tmp_path / "demo"), "--hypotheses", "220", "--jobs", "1", "--no-view", "--json"])
+    code = run(["demo", "--out", str(tmp_path / "demo"), "--jobs", "1", "--no-view", "--json"])
     demo = json.loads(capsys.readouterr().out)
     assert code in (0, 1)
     assert demo["plan"]["status"] == "found"
-    assert demo["plan"]["hypotheses"] == 220
-    assert sum(demo["plan"]["rejected"].values()) + 1 + len(demo["plan"]["runners_up"]) == 220
+    assert sum(demo["plan"]["rejected"].values()) + 1 + len(demo["plan"]["runners_up"]) == demo["plan"]["hypotheses"]
     # three or fewer contacts carry 1.67 N with friction 0.8: each at least a third of W / mu
     assert 0.69 < demo["plan"]["best"]["max_force_n"] < 15.0
     assert demo["run"]["outcome"] in ("held", "dropped", "aborted")

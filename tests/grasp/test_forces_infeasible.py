@@ -141,6 +141,21 @@ def test_torque_limit_and_missing_joints_are_blamed() -> None:
     assert [b.families for b in lame.blame] == [(Family.FRICTION,), (Family.COMMANDABLE,)]
 
 
+def test_an_idle_joint_that_cannot_bear_its_own_link_is_refused_with_a_proof() -> None:
+    """No contact force changes its torque: 0 <= limit - |gravity torque| < 0 is all there is to the proof."""
+    contacts = _ring()
+    inwards = np.cross([0, 0, 1], contacts.points)
+    axes = inwards / np.linalg.norm(inwards, axis=1, keepdims=True)
+    full = joint_jacobian(contacts, axes, contacts.points + 0.08 * np.eye(3)[2], np.eye(3))
+    jacobian = np.hstack([hand_jacobian(contacts, full), np.zeros((9, 1))])
+    idle = {"jacobian": jacobian, "torque_limits": [1.0, 1.0, 1.0, 0.3]}
+    assert solve_forces(contacts, WEIGHT, gravity_torques=[0, 0, 0, 0.29], **idle).feasible
+    answer = solve_forces(contacts, WEIGHT, gravity_torques=[0, 0, 0, 0.31], **idle)
+    assert not answer.feasible
+    assert answer.certificate.check()
+    assert (Family.TORQUE_LIMIT,) in [b.families for b in answer.blame]
+
+
 def test_two_families_are_blamed_together_when_neither_is_enough() -> None:
     """One finger under the object: it may press with 5 N and its joint hold 0.08 m * 5 N, the weight is 9.81 N."""
     contacts = ContactSet.from_arrays([[0, 0, -0.03]], [[0, 0, 1]], friction=0.5, max_force=5.0)

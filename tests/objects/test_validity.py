@@ -233,6 +233,20 @@ def test_boxes_that_share_an_edge_touch_themselves() -> None:
     assert "(0.05, 0.05, 0) m" in text
 
 
+def test_solids_set_together_along_an_edge_become_the_skin_of_both() -> None:
+    """An octahedron half inside a pyramid on the same square: of volumes a^2 h / 3 each, the lower half counts once."""
+    a, h = 0.04, 0.03
+    square = [[a, 0, 0], [0, a, 0], [-a, 0, 0], [0, -a, 0]]
+    vertices = np.array([*square, [0, 0, h], [0, 0, -h], [0, 0, -2 * h]])
+    sides = [(k, (k + 1) % 4) for k in range(4)]
+    top, lower, pyramid = ([[i, j, 4] for i, j in sides], [[j, i, 5] for i, j in sides], [[j, i, 6] for i, j in sides])
+    lid = [[0, 1, 2], [0, 2, 3]]
+    answer = repair_mesh(Mesh(vertices, [*top, *lower, *pyramid, *lid], "made.obj"))
+    assert len(answer.mesh.faces) == 8
+    assert mesh_volume(answer.mesh) == pytest.approx(2 * a**2 * (h + 2 * h) / 3, rel=1e-12)
+    assert any("removed 6 faces inside the body, where its parts meet" in action for action in answer.report.repaired)
+
+
 def test_cones_tip_to_tip_touch_themselves() -> None:
     base = [[0.1, 0, 0.1], [-0.05, 0.08, 0.1], [-0.05, -0.08, 0.1]]
     vertices = np.array([[0, 0, 0], *base, *(-np.array(base))])

@@ -15,7 +15,7 @@ from pliant.objects import Mesh
 from pliant.planner import Goal, Hypothesis, Task
 from pliant.planner.context import PlanningContext, with_arm
 from pliant.planner.manipulation import Step
-from pliant.planner.search import try_hypothesis
+from pliant.planner.questions import try_hypothesis
 from pliant.planner.stability import HeldGrasp
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 

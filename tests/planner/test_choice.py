@@ -8,10 +8,7 @@ import pinocchio as pin
 import pytest
 
 from pliant.errors import OptionError
-from pliant.planner.advice import advice
-from pliant.planner.enumeration import Stable, complete_stable
-from pliant.planner.reasons import Reason, Rejection, Stage
-from pliant.planner.results import ChoiceRule, StableGrasp
+from pliant.planner.results import ChoiceRule
 from pliant.planner.robustness import wilson
 from pliant.planner.selection import distinct, ranked
 from pliant.planner.task import PlannerOptions
@@ -107,83 +104,3 @@ def test_weights_that_are_all_zero_are_no_question():
 
 def test_nothing_to_rank_is_nothing():
     assert ranked([], PlannerOptions()) == ([], None)
-
-
-def completed(made, **options):
-    """The numbers of the stable grasps that the search completes, when each needs at rest what it needs in the end."""
-    held = [SimpleNamespace(hypothesis=g.hypothesis, held=SimpleNamespace(largest_force=g.largest_force)) for g in made]
-    by_number = {g.hypothesis.number: g for g in made}
-    done = []
-
-    def one_by_one(job, lists, ahead, ended):
-        for items in lists:
-            done.extend(item.hypothesis.number for item in items)
-            yield [by_number[item.hypothesis.number] for item in items], 0.0
-
-    found = complete_stable(Stable(held, [], 0.0), PlannerOptions(**options), None, one_by_one, lambda *progress: None)
-    assert [g.hypothesis.number for g in found.grasps] == done
-    assert {r.number for r in found.rejections} == set(by_number) - set(done)
-    return done
-
-
-FORCES = (1.0, 1.01, 1.02, 1.03, 1.2, 1.3)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"keep": 1}, 4),  # all within the tolerance
-        ({"keep": 1, "shortlist": 2}, 2),  # the shortlist is full
-        ({"keep": 1, "shortlist": 1}, 1),  # force alone
-        ({"keep": 1, "force_tolerance": 0.015}, 2),
-        ({"keep": 5}, 5),  # those to be kept
-        ({"keep": 1, "weights": (1.0, 0.0, 1.0)}, 6),  # nothing bounds a score
-    ],
-)
-def test_the_search_completes_all_that_can_be_on_the_shortlist_or_kept_and_no_more(options, expected):
-    made = [grasp(i, force) for i, force in enumerate(FORCES)]
-    assert completed(made, **options) == list(range(expected))
-
-
-@pytest.mark.parametrize("options", [{"keep": 1}, {"keep": 3, "shortlist": 2}, {"keep": 2, "force_tolerance": 0.2}])
-def test_the_choice_among_the_completed_is_that_among_all(options):
-    random = np.random.default_rng(3)
-    for _ in range(200):
-        made = [grasp(i, *row) for i, row in enumerate(random.uniform([1.0, 0.1, 1.0], [1.2, 0.4, 3.0], (12, 3)))]
-        done = [made[number] for number in completed(made, **options)]
-        keep = options["keep"]
-        assert numbers(done, **options)[:keep] == numbers(made, **options)[:keep]
-
-
-def plan_of(rejections, stable=(), force=None, pressure=None, total=10):
-    limits = SimpleNamespace(force=force, pressure=pressure)
-    return SimpleNamespace(
-        grasps=(),
-        hypotheses=tuple(range(total)),
-        rejections=tuple(rejections),
-        stable=tuple(stable),
-        task=SimpleNamespace(body=SimpleNamespace(limits=limits)),
-    )
-
-
-def test_too_strong_grasps_are_counted_against_the_limit():
-    rejections = [Rejection(i, Stage.CONTACT, Reason.FORCE_LIMIT, 1.4, "", "") for i in range(3)]
-    words = advice(plan_of(rejections, force=3.0))
-    assert "All 3 grasps" in words
-    assert "3 N" in words
-    assert "raise the limit or the friction" in words
-
-
-def test_what_came_furthest_is_told_with_a_remedy():
-    rejections = [Rejection(i, Stage.OPEN_HAND, Reason.OPEN_HAND_IN_OBJECT, 0.01, "m") for i in range(9)]
-    rejections.append(Rejection(9, Stage.STABILITY, Reason.NO_FORCES, 1.0))
-    words = advice(plan_of(rejections))
-    assert "stability" in words
-    assert "raise the friction" in words
-
-
-def test_stable_grasps_that_cannot_do_the_rest_say_what_stopped_them():
-    rejections = [Rejection(0, Stage.REACH, Reason.FINGERS_FALL_SHORT, 0.7, "of the move", "30% of it")]
-    words = advice(plan_of(rejections, [StableGrasp(0, 1.0, 0.1)]))
-    assert "1 grasps hold" in words or "1 grasp" in words
-    assert "by: both" in words

@@ -12,8 +12,9 @@ from small_tasks import ball, gripper
 
 from pliant.collision import triangles
 from pliant.contact import PreparedObject, clearance
+from pliant.objects import make_shape
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.closing_hand import ClosingHand
+from pliant.planner.closing_hand import ClosingHand, _sharp_edges
 from pliant.robot import link_mesh, pad_mesh
 
 
@@ -172,3 +173,18 @@ def test_the_distance_of_the_sample_points_is_known_to_a_quarter_of_a_grid_step(
                 inside_grid += 1
                 assert value >= exact - 0.25 * step
     assert inside_grid > 20
+
+
+def test_the_sharp_edges_of_a_box_are_its_twelve_and_a_ball_has_none():
+    """Every point lies on an edge (two coordinates at their ends), and no place of an edge is further than half a
+    millimetre from one."""
+    half = np.array([0.01, 0.02, 0.03])
+    points = _sharp_edges(make_shape("box", size=tuple(2 * half), edge=0.004))
+    assert (np.sort(half - np.abs(points), axis=1)[:, 1] < 1e-12).all()
+    tree = cKDTree(points)
+    for axis in range(3):
+        for signs in np.array(np.meshgrid([-1, 1], [-1, 1])).reshape(2, -1).T:
+            edge = np.insert(signs * np.delete(half, axis), axis, 0.0)
+            along = edge + np.linspace(-1, 1, 500)[:, None] * np.eye(3)[axis] * half[axis]
+            assert tree.query(along)[0].max() <= 5e-4 + 1e-12
+    assert len(_sharp_edges(make_shape("sphere", radius=0.03))) == 0

@@ -17,7 +17,7 @@ from pliant.planner import Goal, Hypothesis, Phase, Plan, PlannedGrasp, PlanStat
 from pliant.planner.approach import ApproachMethod, ApproachPath, approach_path, hand_arm_path, standoff_joints
 from pliant.planner.completion import complete
 from pliant.planner.context import PlanningContext
-from pliant.planner.search import try_hypothesis
+from pliant.planner.questions import try_hypothesis
 from pliant.planner.stability import HeldGrasp
 
 

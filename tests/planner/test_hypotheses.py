@@ -65,12 +65,13 @@ def test_palm_looks_at_the_surface_from_within_the_hands_length() -> None:
     assembly = load_assembly(None, "schunk_sdh2")
     assert assembly.hand is not None
     mesh = make_shape("sphere", radius=0.03)
-    hypotheses = make_hypotheses(mesh, assembly, count=20, rolls=4)
+    hypotheses = make_hypotheses(mesh, assembly, count=20, rolls=4, limit=3000)
     for h in hypotheses:
         T = h.T_object_palm
         # From the palm's face along the approach direction the ball's surface comes within the hand's length.
         to_centre = T.rotation.T @ -T.translation
-        assert to_centre[2] > 0.9 * np.linalg.norm(to_centre)
+        if "between the open tips" not in h.source:
+            assert to_centre[2] > 0.9 * np.linalg.norm(to_centre)
         assert 0.0 < to_centre[2] - 0.03 < assembly.hand.palm.length
     assert [h.number for h in hypotheses] == list(range(len(hypotheses)))
 
@@ -79,7 +80,7 @@ def test_where_a_thumb_opens_further_the_object_can_lie_between_the_open_tips() 
     """Two opposed tips: their middle, half way along the line between them, is on the approach."""
     assembly = load_assembly(None, "schunk_sdh2")
     mesh = make_shape("sphere", radius=0.03)
-    made = make_hypotheses(mesh, assembly, count=20, rolls=4, between_tips=True)
+    made = make_hypotheses(mesh, assembly, count=20, rolls=4, limit=3000)
     shifted = [h for h in made if "between the open tips" in h.source]
     pairs = [h for h in shifted if len(h.fingers) == 2 and "centred" in h.source]
     assert pairs
@@ -95,11 +96,12 @@ def test_where_a_thumb_opens_further_the_object_can_lie_between_the_open_tips() 
 def test_a_direction_from_which_every_palm_is_blocked_is_not_used() -> None:
     assembly = load_assembly(None, "schunk_sdh2")
     mesh = make_shape("sphere", radius=0.03)
-    free = make_hypotheses(mesh, assembly, count=20, rolls=4, blocked=lambda p: bool(p[2] < -0.02))
+    free = make_hypotheses(mesh, assembly, count=20, rolls=4, limit=3000, blocked=lambda p: bool(p[2] < -0.02))
     assert free
     below = [h for h in free if h.T_object_palm.rotation[2, 2] > 0.9]
     assert not below
-    assert any(h.T_object_palm.rotation[2, 2] > 0.9 for h in make_hypotheses(mesh, assembly, count=20, rolls=4))
+    everywhere = make_hypotheses(mesh, assembly, count=20, rolls=4, limit=3000)
+    assert any(h.T_object_palm.rotation[2, 2] > 0.9 for h in everywhere)
 
 
 def test_neighbours_differ_a_little_and_keep_their_fingers() -> None:

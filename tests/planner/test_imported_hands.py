@@ -16,19 +16,13 @@ from pliant.robot.proposal.write import write_proposal
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "seed", "hypotheses"),
-    [("allegro_hand/allegro_hand_right.urdf", 11, 190), ("schunk_sdh2/schunk_sdh2.urdf", 8, 80)],
-    ids=["allegro", "sdh2"],
+    "file", ["allegro_hand/allegro_hand_right.urdf", "schunk_sdh2/schunk_sdh2.urdf"], ids=["allegro", "sdh2"]
 )
-def test_an_imported_hand_picks_up_the_ball_and_moves_it(
-    tmp_path: Path, shared_data: Path, file: str, seed: int, hypotheses: int
-) -> None:
-    """The first of the 4000 hypotheses in an order that soon comes to one that goes all the way; few do."""
+def test_an_imported_hand_picks_up_the_ball_and_moves_it(tmp_path: Path, shared_data: Path, file: str) -> None:
     write_proposal(propose_hand(read_urdf(shared_data / file, package_dirs=[shared_data])), tmp_path / "mine")
     text = (SHIPPED / "ball.yaml").read_text()
     assert "hand: schunk_sdh2" in text
-    text = text.replace("hand: schunk_sdh2", "hand: mine/hand.yaml")
-    (tmp_path / "ball.yaml").write_text(f"{text}planner: {{hypotheses: {hypotheses}}}\n")
-    found = plan(read_task(tmp_path / "ball.yaml"), jobs=1, seed=seed)
+    (tmp_path / "ball.yaml").write_text(text.replace("hand: schunk_sdh2", "hand: mine/hand.yaml"))
+    found = plan(read_task(tmp_path / "ball.yaml"), jobs=1, first=True)
     assert found.best is not None, found.advice
     assert found.best.largest_force < 20.0

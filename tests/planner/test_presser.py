@@ -18,7 +18,7 @@ import pytest
 from small_tasks import ball, gripper
 
 from pliant.contact import PreparedObject
-from pliant.objects import Body
+from pliant.objects import Body, ContactLimits
 from pliant.planner.closing_hand import ClosingHand
 from pliant.planner.depth_search import CORRECTION
 from pliant.planner.pressing import Held, Presser
@@ -319,3 +319,14 @@ def test_forces_that_the_drive_cannot_bear_are_not_wanted(monkeypatch: pytest.Mo
     assert answer.reason is Reason.TORQUE_LIMIT
     assert answer.margin == pytest.approx(1.0 / 0.98, rel=2e-3)
     assert "at opening" in answer.detail
+
+
+def test_an_edge_is_too_sharp_where_less_pressure_is_allowed_than_both_surfaces_together_are_stiff() -> None:
+    """1 / E* = (1 - nu^2) / E of the ball + that of the pad."""
+    pad = next(link for link in hand(0.6).links if link.pad is not None)
+    young = 5e5
+    cover = 0.0 if pad.pad.young is None else (1.0 - pad.pad.poisson**2) / pad.pad.young
+    stiffness = 1.0 / ((1.0 - 0.45**2) / young + cover)
+    for factor, sharp in ((0.99, True), (1.01, False)):
+        body = replace(ball(), limits=ContactLimits(pressure=factor * stiffness))
+        assert Presser(prepared(young), body, hand(0.6)).too_sharp(pad) is sharp

@@ -14,13 +14,13 @@ from pliant.planner.aim import aim, better_aim
 from pliant.planner.context import PlanningContext, with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.promise import Promise, promise
-from pliant.planner.search import try_hypothesis
+from pliant.planner.questions import try_hypothesis
 from pliant.planner.stability import HeldGrasp
 
 pytestmark = pytest.mark.slow
 
 
-def searched(hypotheses: int = 24, effort: str = "normal"):
+def searched(hypotheses: int = 60, effort: str = "normal"):
     task = ball_task(hypotheses)
     return replace(task, options=replace(task.options, effort=effort))
 
@@ -37,7 +37,7 @@ def context() -> PlanningContext:
 
 def drawn(count: int):
     here = context()
-    return make_hypotheses(here.body.mesh, here.assembly, count=20, rolls=4, limit=count, between_tips=True)
+    return make_hypotheses(here.body.mesh, here.assembly, count=20, rolls=4, limit=count)
 
 
 def test_a_ball_is_found_a_grasp_and_every_hypothesis_is_accounted_for() -> None:
@@ -45,7 +45,7 @@ def test_a_ball_is_found_a_grasp_and_every_hypothesis_is_accounted_for() -> None
     assert answer.status is PlanStatus.FOUND
     numbers = [g.hypothesis.number for g in answer.grasps] + [r.number for r in answer.rejections]
     assert sorted(numbers) == [h.number for h in answer.hypotheses]
-    improved = [h for h in answer.hypotheses if h.number >= 24]
+    improved = [h for h in answer.hypotheses if h.number >= 60]
     assert improved
     assert all(h.source.startswith("improved ") for h in improved)
     tried = answer.tried

@@ -30,7 +30,7 @@ object:
   material: {young: 2.0e+5, poisson: 0.45, density: 1100, friction: 0.6}
 scene: [{box: {size: [0.6, 0.6, 0.1], position: [0, 0, -0.05]}}]
 task: {lift: 0.03}
-planner: {faces: 12, rolls: 4, hypotheses: 240, keep: 2}
+planner: {effort: quick, faces: 12, rolls: 4, hypotheses: 240, keep: 2}
 """
 
 

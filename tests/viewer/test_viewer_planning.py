@@ -1,4 +1,4 @@
-"""Planning from the page with the real planner: a new result, an error that is shown, and a server that lives on."""
+"""Planning from the page with the real planner: a result, an error that is shown, Stop, and a server that lives on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from browser_eye import Eye
 
-from pliant.files import read_task
+from pliant.files import load_plan, read_task
+from pliant.planner import Stopped, verify_plan
 from pliant.viewer import Viewer
 
 BALL = """\
@@ -22,6 +23,10 @@ object:
 task: {lift: 0.02}
 planner: {faces: 6, rolls: 1, hypotheses: 6, keep: 1}
 """
+LONG_SEARCH = BALL.replace(
+    "planner: {faces: 6, rolls: 1, hypotheses: 6, keep: 1}", "planner: {effort: thorough, keep: 1}"
+)
+"""Five hundred presses: it ends when it is stopped."""
 
 
 @pytest.mark.slow
@@ -71,4 +76,44 @@ def test_planning_from_the_page_with_the_real_planner(browser: Any, tmp_path: Pa
         other.wait("largest_force", f"{grasp.grasp.largest_force:.2f} N")
         assert eye.complaints == other.complaints == []
         other.page.close()
+        page.close()
+
+
+@pytest.mark.slow
+def test_stop_ends_a_search_with_the_grasp_that_the_page_shows(browser: Any, tmp_path: Path) -> None:
+    """The hand alone: the page shows the free joints that planning gives it. What was typed meanwhile stays."""
+    file = tmp_path / "ball.yaml"
+    file.write_text(LONG_SEARCH)
+    with Viewer(port=0, jobs=1) as viewer:
+        viewer.open_task(read_task(file), folder=tmp_path)
+        eye = Eye.on(browser, 800, 500)
+        page = eye.page
+        page.goto(viewer.address)
+        page.get_by_role("alert").get_by_role("button").first.click()  # the note that there is no graphics card
+        page.get_by_role("tab", name="Task").click()
+        before = eye.picture()
+        page.get_by_role("button", name="Plan", exact=True).click()
+        eye.wait("message", "forces so far")
+        eye.wait("summary", "Best grasp so far")
+        eye.picture_unlike(before, 1000, box=(0, 0, 390, 360))  # the hand has come, with arrows and labels
+        lift = page.get_by_label("Lift [mm]", exact=True).first
+        lift.fill("33")
+        lift.press("Enter")
+        page.wait_for_timeout(300)  # a field is reported up to 50 ms after it changed: nobody clicks that fast
+        page.get_by_role("button", name="Stop", exact=True).click()
+        eye.wait("message", "The search was interrupted")
+        eye.wait("message", "found: 1 kept")
+        (tab,) = viewer.tabs
+        assert tab.plan is not None and tab.plan.stopped is Stopped.INTERRUPTED
+        eye.wait("largest_force", f"{tab.plan.grasps[0].grasp.largest_force:.2f} N")
+        assert tab.plan.task.goal.lift == 0.02
+        assert lift.input_value() == "33"
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save plan").click()
+        saved = tmp_path / "ball.plan"
+        download.value.save_as(saved)
+        plan = load_plan(saved)
+        assert plan.stopped is Stopped.INTERRUPTED
+        assert verify_plan(plan).problems == ()
+        assert eye.complaints == []
         page.close()

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from pliant.cli.plan import Effort
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what is written.")] = Path("pliant-demo"),
     no_view: Annotated[bool, typer.Option("--no-view", help="Do not open the viewer at the end.")] = False,
-    hypotheses: Annotated[
-        int | None, typer.Option(min=1, help="Try at most so many hypotheses; the task's own number by default.")
-    ] = None,
+    effort: Annotated[Effort, typer.Option(help="How hard to search.")] = Effort.QUICK,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -39,8 +39,7 @@ def demo(
 
     make_folder(out)
     task = shipped_task("ring")
-    if hypotheses is not None:
-        task = replace(task, options=replace(task.options, hypotheses=hypotheses))
+    task = replace(task, options=replace(task.options, effort=effort.value))
     with planning_progress() as tell:
         found = plan(task, jobs=jobs, progress=tell)
     plan_file = out / "ring.plan"

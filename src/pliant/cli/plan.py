@@ -14,7 +14,6 @@ import typer
 class Effort(StrEnum):
     """How hard to search."""
 
-    ALL = "all"
     QUICK = "quick"
     NORMAL = "normal"
     THOROUGH = "thorough"
@@ -37,9 +36,8 @@ def plan(
 ) -> None:
     """Find the grasp that holds, moves and does not squash, with the smallest contact forces.
 
-    Exit code 1 means there is no such grasp; the answer says why and what to change. With an effort of
-    quick, normal or thorough the most promising hypotheses are pressed first and improved, and Ctrl-C keeps the best
-    grasp found so far (pressed twice, nothing is kept); with all (the default) every hypothesis is pressed in turn.
+    Exit code 1 means there is no such grasp; the answer says why and what to change. The most promising
+    hypotheses are pressed first and improved; Ctrl-C keeps the best grasp so far (pressed twice, nothing is kept).
 
     Examples:
 

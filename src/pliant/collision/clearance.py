@@ -178,6 +178,25 @@ class Clearance:
         near = [pair for pair in self._near(margin) if self._distance(*pair).distance <= margin]
         return [BodyPair(first.name, second.name) for first, second in near]
 
+    def levers(self, longest: Floats) -> Floats:
+        """How far the bodies of each pair can come nearer for a unit of each independent joint, pairs x joints [m/rad].
+
+        Args:
+            longest: the same for any body of the robot, by joint; a joint that carries both bodies of a pair, or
+                neither, does not count.
+        """
+        still = np.zeros(self.robot.model.nv)
+        rows = [
+            np.where(self._support[a.name] != self._support.get(b.name, still), 1.0, 0.0) @ np.abs(self.robot.fold) > 0
+            for a, b in self._pairs
+        ]
+        return np.array(rows, dtype=np.float64).reshape(len(self._pairs), len(longest)) * longest
+
+    def distances(self, q: Floats, pairs: Iterable[int]) -> Floats:
+        """Distances of some pairs, by their rows in `levers` [m]."""
+        self.robot.update(q)
+        return np.array([self._distance(*self._pairs[i]).distance for i in pairs])
+
     def along(self, path: ArrayLike) -> PathClearance:
         """The tightest place of a joint path, point by point."""
         best = PathClearance(np.inf, 0, BodyPair("", ""))

@@ -1,13 +1,12 @@
 """Whether a joint path is free everywhere, not only at the points checked.
 
-No point of the robot moves further than sum_i r_i |dq_i|, r_i: the longest lever that joint i can have. So where the
-nearest bodies are d apart, the joints may go on until that sum reaches d before distances are measured again.
+No point of the robot moves further than sum_i r_i |dq_i|, r_i: the longest lever that joint i can have. So where two
+bodies are d apart, the joints that move one against the other may go on until that sum reaches d.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from pliant.arrays import Floats, Ints
 from pliant.collision.clearance import Clearance
 from pliant.robot import Robot, link_mesh
 
-FAR = 0.06
-"""Nothing further apart than this is measured [m]."""
 TOUCHING = 2e-4
 """What is nearer than this collides [m]."""
 
@@ -61,17 +58,28 @@ def _unlimited_slides(robot: Robot) -> Ints:
 
 
 def sweeps_clear(path: Floats, world: Clearance) -> bool:
-    """Whether nothing touches anywhere on the straight segments between the points of a joint path."""
+    """Whether nothing touches anywhere on the straight segments between the points of a joint path.
+
+    Each pair of bodies is measured anew where the joints that move one against the other may have closed its distance.
+    """
     travel = np.abs(path[:, _unlimited_slides(world.robot)]).max(initial=0.0)
-    levers = longest_levers(world.robot, float(np.ceil(travel)))
-    for a, b in pairwise(path):
-        most = float(levers @ np.abs(b - a))
-        done = 0.0
-        while True:
-            apart = world.nearest(a + done * (b - a), within=FAR).distance
-            if apart <= TOUCHING:
-                return False
-            done += min(apart, FAR) / max(most, 1e-12)
-            if done >= 1.0:
-                break
-    return world.nearest(path[-1], within=FAR).distance > TOUCHING
+    levers = world.levers(longest_levers(world.robot, float(np.ceil(travel))))
+    # how far the bodies of each pair can have come nearer at the points of the path: points x pairs [m]
+    nearer = np.vstack([np.zeros(len(levers)), np.cumsum(np.abs(np.diff(path, axis=0)) @ levers.T, axis=0)])
+    places = np.arange(len(path), dtype=np.float64)
+    due_at = np.zeros(len(levers))
+    while len(levers):
+        place = float(due_at.min())
+        k = min(int(place), len(path) - 2) if len(path) > 1 else 0
+        here = path[k] + (place - k) * (path[k + 1] - path[k]) if len(path) > 1 else path[0]
+        due = np.flatnonzero(due_at <= place).tolist()
+        apart = world.distances(here, due)
+        if (apart <= TOUCHING).any():
+            return False
+        if place >= len(path) - 1:
+            break
+        for i, distance in zip(due, apart.tolist(), strict=True):
+            reached = float(np.interp(place, places, nearer[:, i])) + distance
+            # past the end it is measured once more at the end itself
+            due_at[i] = np.interp(reached, nearer[:, i], places) if reached < nearer[-1, i] else len(path) - 1
+    return True

@@ -182,14 +182,14 @@ def search(
         seeds: places to search from at most.
         only_deepest: places that cannot become the deepest may be left out.
     """
-    floor, best = -np.inf, np.full(3, np.inf)
+    floor, best = -np.inf if only_deepest else -near, _nowhere()
     most = seeds + 1
     origins, axes, halves, depths = np.empty((most, 3)), np.empty((most, 3, 3)), np.empty((most, 2)), np.empty(most)
     number = 0
     distances = hints.distances
     alive = np.ones(len(distances), dtype=np.bool_)
     if known.depth > -np.inf:
-        floor, best = known.depth, known.origin
+        floor, best = known.depth if only_deepest else floor, known
         origins[0], axes[0], halves[0], depths[0] = known
         number = 1
         _drop_explained(hints, known, spread, alive)
@@ -204,8 +204,9 @@ def search(
         radius = max(1.2 * spread, 2.0 * abs(distances[seed]))
         place = _deepest(pair, hints.points[seed], hints.normals[seed], radius, 1e-3 * radius, floor, best)
         facing = place.depth > -np.inf
-        if facing and only_deepest and place.depth > floor:
-            floor, best = place.depth, place.origin
+        if facing and place.depth > best.depth:
+            best = place
+            floor = place.depth if only_deepest else floor
         _drop_near(hints, seed, spread, alive)
         if facing:
             _drop_explained(hints, place, spread, alive)
@@ -222,7 +223,13 @@ def search(
 @njit(cache=True)
 def search_near(pair: SurfacePair, start: Floats, normal: Floats, radius: float, finest: float) -> Overlap:
     """The deepest place near a known one, for callers in Python; arguments as of ``_deepest``."""
-    return _deepest(pair, start, normal, radius, finest, -np.inf, np.full(3, np.inf))
+    return _deepest(pair, start, normal, radius, finest, -np.inf, _nowhere())
+
+
+@njit(cache=True)
+def _nowhere() -> Overlap:
+    """In place of a known place where there is none."""
+    return Overlap(np.full(3, np.inf), np.eye(3), np.zeros(2), -np.inf)
 
 
 @njit(cache=True)
@@ -297,13 +304,14 @@ def _any_frame(normal: Floats, axes: Floats) -> None:
 
 @njit(cache=True)
 def _deepest(
-    pair: SurfacePair, start: Floats, normal: Floats, radius: float, finest: float, floor: float, known: Floats
+    pair: SurfacePair, start: Floats, normal: Floats, radius: float, finest: float, floor: float, known: Overlap
 ) -> Overlap:
     """Search for the deepest place near a start, then for the extent of the overlap around it.
 
     Given up, and reported as it stands, once it is clear that it stays below ``floor``: the search still moves by less
     than twice its window, and the surfaces do not approach each other more steeply than 45 degrees there; or once it
-    arrives at the place ``known`` already. The depth is minus infinity where no two surfaces face each other.
+    arrives at the place ``known`` already. The depth is minus infinity where no two surfaces face each other, or where
+    they overlap in ``known``.
 
     Args:
         start, normal: where to begin, and the object's outward normal there.
@@ -352,9 +360,14 @@ def _deepest(
             origin = origin + xy[seed, 0] * axes[0] + xy[seed, 1] * axes[1] + up * axes[2]
             _any_frame(axes[2] - tilt[0] * axes[0] - tilt[1] * axes[1], axes)
             half = half * 0.3
-            if depth + 2.0 * half[0] < floor or ((origin - known) ** 2).sum() < half[0] ** 2:
+            if depth + 2.0 * half[0] < floor or ((origin - known.origin) ** 2).sum() < half[0] ** 2:
                 break
             continue
+        if known.depth > 0.0:
+            here = origin + xy[seed, 0] * axes[0] + xy[seed, 1] * axes[1]
+            if _same(Overlap(here, axes, np.zeros(2), depth), known):
+                depth = -np.inf
+                break
         part = connected_cells(seen.depth > 0.0, count, seed)
         origin, half, settled = _recentre(seen, part, xy, origin, axes, half)
         if settled:

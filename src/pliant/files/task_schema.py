@@ -177,12 +177,12 @@ class GoalFields(Document):
 class PlannerFields(Document):
     """How thorough the search is."""
 
-    effort: Literal["all", "quick", "normal", "thorough"] = "all"
+    effort: Literal["quick", "normal", "thorough"] = "normal"
     faces: Annotated[int, Field(ge=4, le=100_000)] = 60
     rolls: Annotated[int, Field(ge=1, le=360)] = 8
     keep: Annotated[int, Field(ge=1, le=1000)] = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: Annotated[int, Field(ge=1, le=200_000)] = 4000
+    hypotheses: Annotated[int, Field(ge=1, le=200_000)] = 10000
     margin: Annotated[float, Field(ge=0, le=1)] = 0.05
     speed: Annotated[float, Field(gt=0, le=1)] = 0.5
     move_tolerance: Annotated[float, Field(gt=0, le=0.1)] = 2e-3

@@ -51,10 +51,11 @@ class Certificate:
 def certify(matrix: sparse.csc_matrix, right: Floats, cones: Cones, dual: Floats) -> Certificate | None:
     """A certificate from a solver's dual vector, or None if it proves nothing."""
     z = _into_dual_cone(cones, dual)
-    # A limit that is not there is a row of zeros; its dual proves nothing and only weakens the proof.
+    # A limit that is not there is a row of zeros; its dual proves nothing and only weakens the proof. One that no force
+    # changes, and that is exceeded without any (a finger too heavy for its drive), is the proof.
     empty = np.ones(len(z), dtype=bool)
     empty[matrix.indices[matrix.data != 0]] = False
-    z[empty & _linear_rows(cones)] = 0.0
+    z[empty & _linear_rows(cones) & (right >= 0.0)] = 0.0
     gain = -float(right @ z)
     if not np.isfinite(gain) or gain <= 0:
         return None

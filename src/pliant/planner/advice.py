@@ -1,15 +1,27 @@
-"""Why there is no plan, in a sentence or two, and what to change."""
+"""Why there is no plan, where most hypotheses were lost and what to change, in a few sentences."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from pliant.planner.reasons import Reason, Rejection, Stage
-from pliant.planner.results import ChoiceRule, Plan
+import numpy as np
+
+from pliant.planner.diagnosis import Diagnosis, Remedy
+from pliant.planner.reasons import Failure, Reason, Rejection, Stage
+from pliant.planner.results import ChoiceRule, Plan, Stopped
+
+SNUG = 0.85
+"""An object that fits into the hand is at most this part as wide as it opens."""
+NOT_ON_PADS = (Reason.NO_PAD, Reason.BESIDE_PAD)
 
 
-def advice(plan: Plan) -> str:
-    """A sentence or two for people."""
+def advice(plan: Plan, diagnosis: Diagnosis | None = None) -> str:
+    """A few sentences for people.
+
+    Args:
+        plan: the plan, or none.
+        diagnosis: what was found out where there is none.
+    """
     if plan.grasps:
         best = plan.grasps[0]
         return (
@@ -17,28 +29,23 @@ def advice(plan: Plan) -> str:
             f"at most with {', '.join(best.hypothesis.fingers)} ({best.hypothesis.preshape}).{_chosen(plan)}"
         )
     if not plan.hypotheses:
-        return "There were no hypotheses: no fingers of the hand close against each other in any preshape."
-    limits = plan.task.body.limits
-    strong = [r for r in plan.rejections if r.reason in (Reason.FORCE_LIMIT, Reason.NEEDS_MORE_FORCE)]
-    crushed = [r for r in plan.rejections if r.reason is Reason.PRESSURE_LIMIT]
+        return _none_tried(plan)
     sentences = []
-    if plan.stable:
-        sentences.append(_after_stable(plan))
-    elif strong and limits.force is not None:
-        least = min((r.margin if r.reason is Reason.NEEDS_MORE_FORCE else r.margin * limits.force) for r in strong)
-        sentences.append(
-            f"All {len(strong)} grasps that could hold it need more than {limits.force:.3g} N "
-            f"(the gentlest about {least:.3g} N); the limit is {limits.force:.3g} N: raise the limit or the friction."
-        )
-    if crushed and limits.pressure is not None and not plan.stable:
-        least = min(r.margin for r in crushed) * limits.pressure
-        sentences.append(
-            f"{len(crushed)} grasps press harder than {limits.pressure:.3g} Pa (the gentlest {least:.3g} Pa): "
-            "raise the pressure limit or the friction."
-        )
-    if not sentences:
-        sentences.append(_furthest(plan.rejections, len(plan.hypotheses)))
-    return " ".join(sentences)
+    remedy = diagnosis.remedy if diagnosis is not None else None
+    if remedy is not None:
+        sentences += [_remedied(remedy, len(plan.hypotheses)), _others(plan, remedy)]
+    elif diagnosis is not None and diagnosis.too_wide and _commonest(plan) is Reason.OPEN_HAND_IN_OBJECT:
+        sentences.append(_too_wide(plan, diagnosis))
+    else:
+        sentences += [_lost(plan), _furthest(plan)]
+    if diagnosis is not None and any(r.reason in NOT_ON_PADS for r in plan.rejections):
+        sentences += [
+            f"Finger '{name}' has no pad on its last link: give it one (fingers[].pads in the hand's description)."
+            for name in diagnosis.without_tip_pad
+        ]
+    if plan.stopped is not Stopped.DONE:
+        sentences.append("The search was ended early: search longer.")
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _chosen(plan: Plan) -> str:
@@ -55,30 +62,77 @@ def _chosen(plan: Plan) -> str:
     )
 
 
-def _after_stable(plan: Plan) -> str:
-    """What most stable grasps were rejected for."""
-    numbers = {grasp.number for grasp in plan.stable}
-    later = [r for r in plan.rejections if r.number in numbers]
-    reason = _commonest(later)
-    group = [r for r in later if r.reason is reason]
-    nearest = min(group, key=lambda r: r.margin)
-    words = f"{len(numbers)} grasps hold the weight, but none can do the rest; {len(group)} of them: {reason}"
-    if nearest.detail:
-        words += f" (the nearest: {nearest.detail})"
-    return f"{words}: {reason.remedy}."
+def _none_tried(plan: Plan) -> str:
+    if plan.stopped is not Stopped.DONE:
+        return "The search was ended before it looked at a hypothesis: search longer."
+    return "There were no hypotheses: no fingers of the hand close against each other in any preshape."
 
 
-def _furthest(rejections: tuple[Rejection, ...], total: int) -> str:
-    """What most of those that came furthest were rejected for: those are the most telling."""
-    order = list(Stage)
-    furthest = max(order.index(r.stage) for r in rejections)
-    last = [r for r in rejections if order.index(r.stage) == furthest]
-    reason = _commonest(last)
+def _remedied(remedy: Remedy, total: int) -> str:
+    """What most were lost for that need not be, and the change that was tried."""
+    found = f" ({_measured(remedy.failure)})" if remedy.failure is not None else ""
+    if remedy.failure is not None and remedy.failure.reason is not remedy.reason:
+        found = f" ({remedy.failure.reason}: {_measured(remedy.failure)})"
     return (
-        f"None of {total} hypotheses holds the object; {len(last)} came as far as '{order[furthest]}', "
-        f"where most were rejected: {reason}: {reason.remedy}."
+        f"{remedy.lost} of {total} hypotheses: {remedy.reason}{found}. "
+        f"Set {remedy.setting}: tried, there is a grasp then, with {remedy.force:.3g} N."
     )
 
 
-def _commonest(rejections: list[Rejection]) -> Reason:
-    return Counter(r.reason for r in rejections).most_common(1)[0][0]
+def _others(plan: Plan, remedy: Remedy) -> str:
+    """What most of the others were rejected for."""
+    others = Counter(r.reason for r in plan.rejections if r.reason is not remedy.reason)
+    if not others:
+        return ""
+    reason, count = others.most_common(1)[0]
+    return f"Most others: {reason} ({count})."
+
+
+def _too_wide(plan: Plan, diagnosis: Diagnosis) -> str:
+    inside = [r for r in plan.rejections if r.reason is Reason.OPEN_HAND_IN_OBJECT]
+    nearest = min(inside, key=lambda r: r.margin)
+    opening, width = diagnosis.opening, diagnosis.width
+    return (
+        f"{len(inside)} of {len(plan.hypotheses)} hypotheses: {nearest.reason} ({nearest.detail} by "
+        f"{1e3 * nearest.margin:.3g} mm at the nearest): the hand opens to {1e3 * opening:.3g} mm, the object is "
+        f"{1e3 * width:.3g} mm wide. Take a hand that opens further than {1e3 * width / SNUG:.3g} mm, or a smaller "
+        f"object (object.scale: {SNUG * opening / width:.2g})."
+    )
+
+
+def _lost(plan: Plan) -> str:
+    """Where most hypotheses were lost."""
+    reason = _commonest(plan)
+    lost = [r for r in plan.rejections if r.reason is reason]
+    told = _measured(min(lost, key=lambda r: r.margin))
+    words = f"{len(lost)} of {len(plan.hypotheses)} hypotheses: {reason}"
+    return f"{words}{f' (the nearest {told})' if told else ''}: {reason.remedy}."
+
+
+def _furthest(plan: Plan) -> str:
+    """What those that came furthest were rejected for, where most came less far."""
+    order = list(Stage)
+    furthest = max(plan.rejections, key=lambda r: order.index(r.stage)).stage
+    last = [r for r in plan.rejections if r.stage is furthest]
+    reason, count = Counter(r.reason for r in last).most_common(1)[0]
+    if reason is _commonest(plan):
+        return ""
+    nearest = min((r for r in last if r.reason is reason), key=lambda r: r.margin)
+    told = _measured(nearest)
+    words = f"{len(last)} came as far as '{furthest}', {count} of them: {reason}"
+    return f"{words}{f' (the nearest {told})' if told else ''}: {reason.remedy}."
+
+
+def _commonest(plan: Plan) -> Reason:
+    return Counter(r.reason for r in plan.rejections).most_common(1)[0][0]
+
+
+def _measured(failure: Failure | Rejection) -> str:
+    """By how much it fails, and where."""
+    number = ""
+    if np.isfinite(failure.margin) and failure.unit and failure.margin > 0.0:
+        small = failure.unit == "m" and failure.margin < 1.0
+        number = f"{1e3 * failure.margin:.3g} mm" if small else f"{failure.margin:.3g} {failure.unit}"
+    if number and number in failure.detail:
+        return failure.detail
+    return ", ".join(part for part in (number, failure.detail) if part)

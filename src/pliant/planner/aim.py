@@ -22,7 +22,7 @@ from pliant.planner.drives import drives_at
 from pliant.planner.finger_reach import FingerReach, Touching, object_path
 from pliant.planner.hypotheses import Hypothesis, neighbour
 from pliant.planner.reasons import Failure, Reason
-from pliant.planner.stability import beside_pad
+from pliant.planner.stability import AROUND, beside_pad
 from pliant.planner.task import Carrier
 
 PATCH = 5e-3
@@ -35,14 +35,20 @@ TABLE = 25
 """Closing parameters at which a finger's links are placed."""
 WORTH_MOVING = 0.02
 """An open hand that is deeper than this inside the object is not moved out of it [m]."""
-GIVE_UP = 8
+GIVE_UP = 6
 """Aims that are no better, one after the other, before the search for a better one ends."""
+SHARP = 0.7
+"""A touch at which the object's normal turns by this much counts as if it needed twice the force [rad]."""
+ROUGH = 1e-3
+"""How far pressing may move a contact along its pad, beside what the touches here are off [m]."""
 LATER = 4e-3
 """Fingers that share a joint may touch where they are nearer than this when the first of them touches [m] .."""
 AT_ONCE = 2e-4
 """.. and do where they are nearer than this [m]."""
 ASTRAY = 2
 """So many of them may lie on the way to a better one."""
+FACING = 0.01
+"""A pad that faces beside the surface by an angle counts as one that is so far away [m/rad]."""
 LEVER = 0.1
 """Turns of the hand count as shifts at this distance [m]."""
 DAMPING = 0.1
@@ -54,7 +60,8 @@ class Grade(NamedTuple):
 
     Attributes:
         level: 0: it may hold; above that the later a test fails, the smaller.
-        value: of level 0 the largest wanted force [N]; else how far it is from passing, in the units of the test.
+        value: of level 0 the largest wanted force [N], more where a touch is sharp; else how far it is from passing, in
+            the units of the test.
     """
 
     level: int
@@ -83,8 +90,12 @@ class Aim:
         return self.failure is None
 
 
-def aim(context: PlanningContext, hypothesis: Hypothesis) -> Aim:
-    """Grade a hypothesis, cheap tests first."""
+def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = False) -> Aim:
+    """Grade a hypothesis, cheap tests first.
+
+    Args:
+        explain: find out what is to blame where no forces hold it; takes longer.
+    """
     hand, T_world_object = context.hand, context.task.T_world_object
     preshape = hand.preshape(hypothesis.preshape)
     groups = hand.groups(preshape, hypothesis.fingers)
@@ -110,19 +121,43 @@ def aim(context: PlanningContext, hypothesis: Hypothesis) -> Aim:
     if beside is not None or deep > 0.0:
         failure = beside or Failure(Reason.CLOSING_HITS, deep)
         return Aim(hypothesis, Grade(4, away + deep), failure, wishes.move(T_world_object))
-    forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching)
+    forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching, explain=explain)
     if isinstance(forces, Failure):
         return Aim(hypothesis, Grade(3, float(np.linalg.norm(closed.touching.normals.sum(axis=0)))), forces)
     largest = float(forces.max())
     placed = place_arm(context, T_world_palm, q_open)
     if isinstance(placed, Failure):
         return Aim(hypothesis, Grade(2, placed.margin), placed)
+    if (hit := _collides_later(context, placed, q_open, closed.q, T_world_palm)) is not None:
+        return Aim(hypothesis, Grade(2, 0.0), hit)
     if context.task.goal.moves and context.task.goal.by is Carrier.FINGERS:
         moved = promised_move(context, closed.q, T_world_palm, closed.touching)
         if isinstance(moved, Failure):
             return Aim(hypothesis, Grade(1, moved.margin), moved)
         largest = max(largest, moved)
-    return Aim(hypothesis, Grade(0, largest), None)
+    # an edge of the object gives way under a finger: pressed, it holds less well and is squashed sooner
+    return Aim(hypothesis, Grade(0, largest * (1.0 + (closed.sharpest / SHARP) ** 2)), None)
+
+
+def _collides_later(
+    context: PlanningContext, q_arm: Floats, q_open: Floats, q_closed: Floats, T_world_palm: pin.SE3
+) -> Failure | None:
+    """Whether the fingers hit something while they close, or arm and hand at the end of the lift."""
+    hand = context.hand
+    for share in (0.5, 1.0):
+        q = hand.with_arm(q_open + share * (q_closed - q_open), q_arm)
+        if (hit := context.surroundings.collision(q)) is not None:
+            return Failure(Reason.CLOSING_HITS, 0.0, detail=str(hit))
+    height = context.task.goal.lift
+    if height <= 0.0:
+        return None
+    lifted = pin.SE3(T_world_palm.rotation, T_world_palm.translation + np.array([0.0, 0.0, height]))
+    found = context.ik.solve(lifted, seed=hand.with_arm(q_closed, q_arm), starts=1)
+    if not found.found:
+        return Failure(Reason.LIFT_OUT_OF_REACH, min(found.error_m, height), detail="missing height")
+    if (hit := context.surroundings.collision(hand.with_arm(q_closed, found.q))) is not None:
+        return Failure(Reason.LIFT_HITS, 0.0, detail=str(hit))
+    return None
 
 
 def better_aim(context: PlanningContext, start: Aim, rng: np.random.Generator, *, tries: int) -> tuple[Aim, int]:
@@ -160,11 +195,13 @@ def worth_moving(found: Aim) -> bool:
 
 
 class _Closed(NamedTuple):
-    """Joints with the fingers at their touches, the touches in the world, and what is left of their gaps [m]."""
+    """Joints with the fingers at their touches, the touches in the world, what is left of their gaps [m], and how sharp
+    the sharpest touch is [rad]."""
 
     q: Floats
     touching: Touching
     gaps: list[float]
+    sharpest: float
 
 
 def _close(
@@ -190,15 +227,17 @@ def _close(
     T = context.task.T_world_object
     links: list[HandLink] = []
     points, normals = [], []
+    sharpest = 0.0
     for link in touched:
         point, outward = hand.sampled_place(context.prepared, link, poses[link])
+        sharpest = max(sharpest, hand.sharpness(context.prepared, point, outward))
         links.append(hand.links[link])
         points.append(T.act(point))
         normals.append(-T.rotation @ outward)
     shape = (len(links), 3)
     radii = np.full(len(links), PATCH)
     touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), radii)
-    return _Closed(q, touching, list(touched.values()))
+    return _Closed(q, touching, list(touched.values()), sharpest)
 
 
 def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothesis) -> pin.SE3 | None:
@@ -230,6 +269,11 @@ class _Wishes:
         self._rows.append(np.concatenate([direction, np.cross(point - self.palm, direction) / LEVER]))
         self._errors.append(distance)
 
+    def _face(self, facing: Floats, across: Floats) -> None:
+        """A pad that faces ``facing`` shall have no part of that along ``across``."""
+        self._rows.append(FACING * np.concatenate([np.zeros(3), np.cross(facing, across) / LEVER]))
+        self._errors.append(-FACING * float(across @ facing))
+
     def leave(self, context: PlanningContext, Ts_world_link: list[pin.SE3]) -> float:
         """The links shall leave the scene. How far they are inside of it, or of what they keep away from it [m]."""
         deep = 0.0
@@ -252,12 +296,18 @@ class _Wishes:
             if gap > AT_ONCE:
                 first, away = first or Failure(Reason.TOO_FEW_REGIONS, 1.0), away + gap
                 self._wish(point, normal, 0.5 * gap)
-            if (failure := beside_pad(link, T, point, normal)) is not None:
+            failure = beside_pad(link, T, point, normal, around=AROUND + ROUGH)
+            sharp = context.presser.too_sharp(link)
+            if failure is None and sharp and link.near_edge(T.actInv(point), AROUND + ROUGH):
+                failure = Failure(Reason.BESIDE_PAD, 0.0, detail=f"{link.name}: at a sharp edge of the pad")
+            if failure is not None:
                 first = first or failure
                 away += 0.1 if link.pad is None else float(np.linalg.norm(T.actInv(point) - link.middle))
             middle = T.act(link.middle)
             for direction in np.linalg.svd(normal[None])[2][1:]:
                 self._wish(middle, direction, float(direction @ (point - middle)))
+                if link.pad is not None:
+                    self._face(T.rotation @ np.array(link.pad.facing), direction)
         return first, away
 
     def move(self, T_world_object: pin.SE3) -> pin.SE3:
@@ -296,7 +346,7 @@ def promised_forces(
     if wanted.forces is None and explain:
         return presser.wanted.failure(contacts, centre, drives)
     if wanted.forces is None:
-        return Failure(Reason.NO_FORCES, 1.0, detail="the directions of the touches do not allow it")
+        return Failure(Reason.NO_FORCES, 1.0)
     return np.asarray(wanted.forces[:, 2])
 
 

@@ -5,7 +5,8 @@ Nothing here depends on the object's place: link poses are computed in the palm'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pinocchio as pin
@@ -20,6 +21,10 @@ from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, TactileArray, Urdf
 
 SAMPLES = 250
 """Points on a link's surface for the quick bound of its distance."""
+BESIDE = 4e-3
+"""Edges of the object nearer than this to a touch make it a sharp one [m]."""
+SHARP_EDGE = np.radians(40.0)
+"""Edges at which a pad's surface turns by more press harder than its faces."""
 SOFT = 3e-4
 """Sample points count as touching the more, the less they are further away than the nearest, on this scale [m]."""
 
@@ -39,6 +44,7 @@ class HandLink:
         cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
         cell: diagonal of a cell [m].
         middle: of its cells, else of its pad, else its origin, in its frame [m].
+        edges: k x 3 points along the sharp edges of a pad without cells, in its frame [m].
     """
 
     name: str
@@ -51,6 +57,11 @@ class HandLink:
     cells: Floats
     cell: float
     middle: Floats
+    edges: Floats
+
+    def near_edge(self, p_link: Floats, around: float) -> bool:
+        """Whether a sharp edge of its pad is nearer than that to a point of its surface [m]."""
+        return bool(len(self.edges)) and float(((self.edges - p_link) ** 2).sum(axis=1).min()) < around**2
 
     def feels(self, p_link: Floats, around: float) -> bool:
         """Whether tactile cells lie all around a point of its surface, so far away at least [m].
@@ -132,15 +143,21 @@ class Closing:
 
 
 class ClosingHand:
-    """The hand of an assembly with everything that closing and contact need, made once."""
+    """The hand of an assembly with everything that closing and contact need, made once.
 
-    def __init__(self, assembly: Assembly, *, friction: float = 0.0) -> None:
+    Args:
+        assembly: with a hand.
+        friction: of its pads and links with the object.
+        links: prepared already; prepared here if left out.
+    """
+
+    def __init__(self, assembly: Assembly, *, friction: float = 0.0, links: tuple[HandLink, ...] | None = None) -> None:
         if assembly.hand is None:
             raise OptionError(assembly.name, "has no hand; a grasp needs one")
         self.assembly = assembly
         self.description = assembly.hand
         self.robot = assembly.robot
-        self.links = self._links(friction)
+        self.links = links if links is not None else self._links(friction)
         self.palm = next((i for i, link in enumerate(self.links) if link.name == self.description.palm.link), -1)
         self._frames = [self.robot.frame_id(link.name) for link in self.links]
         self._palm_frame = self.robot.frame_id(PALM_FRAME)
@@ -188,8 +205,38 @@ class ClosingHand:
                 middle = cells.mean(axis=0)
             elif pad is not None:
                 middle = np.mean(pad.region, axis=0) if pad.region is not None else mesh.bounds.mean(axis=0)
-            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size, middle))
+            edges = _sharp_edges(mesh) if pad is not None and not len(cells) else np.zeros((0, 3))
+            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size, middle, edges))
         return tuple(links)
+
+    def on(self, assembly: Assembly, friction: float) -> ClosingHand:
+        """The same hand on an assembly that may stand elsewhere, with other friction; quick."""
+        links = tuple(replace(link, surface=replace(link.surface, friction=friction)) for link in self.links)
+        return ClosingHand(assembly, links=links)
+
+    def opening(self, bent: Floats) -> float:
+        """How far apart the pads of two fingers can be, middle to middle, in an open preshape [m].
+
+        Args:
+            bent: how far each of the hand's joints may be bent away from the preshape [rad, m].
+        """
+        low, high = self.robot.lower, self.robot.upper
+        widest = 0.0
+        for preshape in self.description.preshapes:
+            q = self.q_open(preshape)
+            for i, most in zip(self.assembly.hand_joints, bent, strict=True):
+                tried = [q, q.copy(), q.copy()]
+                tried[1][i], tried[2][i] = np.clip([q[i] - most, q[i] + most], low[i], high[i])
+                q = max(tried, key=self._apart)
+            widest = max(widest, self._apart(q))
+        return widest
+
+    def _apart(self, q: Floats) -> float:
+        """Largest distance between the middles of two fingers' pads [m]."""
+        poses = self.poses(q, pin.SE3.Identity())
+        places = [(link.finger, T.act(link.middle)) for link, T in zip(self.links, poses, strict=True) if link.pad]
+        pairs = [(a, b) for (first, a), (second, b) in combinations(places, 2) if first != second]
+        return max((float(np.linalg.norm(a - b)) for a, b in pairs), default=0.0)
 
     def preshape(self, name: str) -> Preshape:
         """A preshape of the hand by its name."""
@@ -321,6 +368,17 @@ class ClosingHand:
         outward = values[:3] - values[3:]
         return point, outward / max(float(np.linalg.norm(outward)), 1e-12)
 
+    def sharpness(self, prepared: PreparedObject, p_object: Floats, outward: Floats) -> float:
+        """By how much the object's outward normal turns within `BESIDE` of a point of its surface [rad]."""
+        field = _field(prepared)
+        across = np.linalg.svd(outward[None])[2][1:]
+        places = p_object + BESIDE * np.vstack([across, -across])
+        steps = 0.5 * field.step * np.vstack([np.eye(3), -np.eye(3)])
+        values = field_values((places[:, None] + steps[None]).reshape(-1, 3), field).reshape(-1, 2, 3)
+        normals = values[:, 0] - values[:, 1]
+        lengths = np.maximum(np.linalg.norm(normals, axis=1), 1e-12)
+        return float(np.arccos(np.clip((normals @ outward / lengths).min(), -1.0, 1.0)))
+
     def sampled_distances(self, prepared: PreparedObject, poses: list[pin.SE3], which: tuple[int, ...]) -> Floats:
         """Smallest distance of the sample points of some links from the object [m]."""
         return self._sampled(_field(prepared), [poses[i] for i in which], np.array(which, dtype=np.int64))
@@ -377,6 +435,20 @@ def _least(
             if d < out[k]:
                 out[k] = d
     return out
+
+
+def _sharp_edges(mesh: Mesh) -> Floats:
+    """Points along the edges at which a surface turns by more than `SHARP_EDGE`, a millimetre apart at most."""
+    a, b = mesh.faces, np.roll(mesh.faces, -1, axis=1)
+    ends = np.sort(np.stack([a, b], axis=-1).reshape(-1, 2), axis=1)
+    owners = np.repeat(np.arange(len(mesh.faces)), 3)
+    order = np.lexsort(ends.T)
+    ends, faces = ends[order].reshape(-1, 2, 2)[:, 0], owners[order].reshape(-1, 2)  # closed: every edge has two faces
+    turns = np.einsum("ij,ij->i", mesh.face_normals[faces[:, 0]], mesh.face_normals[faces[:, 1]])
+    start, end = mesh.vertices[ends[turns < np.cos(SHARP_EDGE)]].transpose(1, 0, 2)
+    count = max(2, int(np.ceil(np.linalg.norm(end - start, axis=1).max(initial=0.0) / 1e-3)) + 1)
+    shares = np.linspace(0.0, 1.0, count)[:, None, None]
+    return np.asarray(((1.0 - shares) * start + shares * end).reshape(-1, 3))
 
 
 def _even_points(mesh: Mesh, count: int) -> tuple[Floats, float]:

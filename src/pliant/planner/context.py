@@ -85,9 +85,10 @@ class PlanningContext:
     Args:
         task: with an arm (``with_arm``).
         prepared: the object; prepared here if left out.
+        hand: the hand, where it was made for the same description before.
     """
 
-    def __init__(self, task: Task, prepared: PreparedObject | None = None) -> None:
+    def __init__(self, task: Task, prepared: PreparedObject | None = None, hand: ClosingHand | None = None) -> None:
         if task.body.liquid is not None and not any(task.goal.gravity):
             raise OptionError(task.name, Problem("task.gravity", "is zero", "a liquid needs a direction to settle in"))
         self.task = task
@@ -95,7 +96,9 @@ class PlanningContext:
         self.robot: Robot = task.assembly.robot
         self.body = task.body
         self.prepared = prepared if prepared is not None else prepare_object(task.body)
-        self.hand = ClosingHand(task.assembly, friction=task.body.material.friction)
+        friction = task.body.material.friction
+        same = hand is not None and hand.description is task.assembly.hand
+        self.hand = hand.on(task.assembly, friction) if hand and same else ClosingHand(task.assembly, friction=friction)
         wanted = WantedForces.of(
             task.body,
             margin=task.options.margin,
@@ -161,15 +164,22 @@ class PlanningContext:
         Args:
             Ts_world_link: poses of ``hand.links``.
         """
+        return [place for _, place in self._near_obstacles(Ts_world_link, within)]
+
+    def obstacles_near(self, Ts_world_link: Sequence[pin.SE3], within: float) -> set[int]:
+        """Which obstacles the hand's links are nearer to than ``within`` [m]."""
+        return {i for i, _ in self._near_obstacles(Ts_world_link, within)}
+
+    def _near_obstacles(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[tuple[int, Nearest]]:
         found = []
         for i, T_link_shape, geometry in self._hand_shapes:
             T = Ts_world_link[i] * T_link_shape
             centre, reach = T.act(np.asarray(geometry.aabb_center)), float(geometry.aabb_radius) + within
-            for low, high, obstacle in self._obstacle_boxes:
+            for k, (low, high, obstacle) in enumerate(self._obstacle_boxes):
                 if (centre > low - reach).all() and (centre < high + reach).all():
                     place = nearest(geometry, T, obstacle.geometry, obstacle.T_world_obstacle)
                     if place.distance < within:
-                        found.append(place)
+                        found.append((k, place))
         return found
 
     def palm_blocked(self, p_object: Floats) -> bool:

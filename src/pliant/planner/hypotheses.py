@@ -31,6 +31,8 @@ ASIDE = 3e-3
 """The middle of the open tips counts where it is further than this from the palm's axis [m]."""
 SHIFT, TURN, OPENED, BENT = 0.006, 0.12, 0.1, 0.1
 """Sizes of the changes that make a neighbour: palm [m, rad], closing parameter, finger joints [rad]."""
+MOST_BENT = 4.0
+"""No joint is bent away from its preshape by more than this multiple of that."""
 MOST_CLOSED = 0.9
 """Fingers arrive no further closed than this."""
 
@@ -129,7 +131,6 @@ def make_hypotheses(
     limit: int | None = None,
     seed: int = 0,
     blocked: Callable[[Floats], bool] | None = None,
-    between_tips: bool = False,
 ) -> list[Hypothesis]:
     """All combinations of approach, distance, roll, preshape and fingers, in an order that any prefix samples evenly.
 
@@ -145,11 +146,10 @@ def make_hypotheses(
         seed: shuffles the order; the set is the same for every seed unless it is limited.
         blocked: whether a palm cannot be at a place in the object's frame; directions from which every palm would be at
             such a place are not used.
-        between_tips: whether the middle of the open finger tips may be put on the approach.
     """
     if assembly.hand is None:
         raise OptionError(assembly.name, "has no hand; a grasp needs one")
-    variants = list(_variants(assembly, between_tips))
+    variants = list(_variants(assembly))
     if not variants:
         return []
     middle = mesh.bounds.mean(axis=0)
@@ -214,12 +214,13 @@ class _Variant(NamedTuple):
     source: str
 
 
-def _variants(assembly: Assembly, between_tips: bool) -> Iterator[_Variant]:
+def _variants(assembly: Assembly) -> Iterator[_Variant]:
     assert assembly.hand is not None
     length = assembly.hand.palm.length
     for preshape in assembly.hand.preshapes:
         for fingers in finger_subsets(assembly, preshape):
             meeting = meeting_height(assembly, preshape, fingers)
+            middles = {opening: _tips_middle(assembly, preshape, fingers, opening) for opening in OPENINGS}
             distances = [(meeting - depth, 0.0, f"tips {depth * 1e3:.0f} mm deep") for depth in TIP_DEPTHS]
             distances += [(meeting - depth, 1.0, f"tips {depth * 1e3:.0f} mm past the middle") for depth in TIP_DEPTHS]
             close = max(CLEARANCE, 0.3 * length)
@@ -229,10 +230,9 @@ def _variants(assembly: Assembly, between_tips: bool) -> Iterator[_Variant]:
                 for opening in OPENINGS:
                     source = how if opening == 0.0 else f"{how}, {opening:.0%} closed"
                     yield _Variant(preshape.name, fingers, distance, share, opening, (0.0, 0.0), source)
-                    middle = _tips_middle(assembly, preshape, fingers, opening) if between_tips else (0.0, 0.0)
-                    if np.hypot(*middle) > ASIDE:
+                    if np.hypot(*middles[opening]) > ASIDE:
                         aside = f"{source}, between the open tips"
-                        yield _Variant(preshape.name, fingers, distance, share, opening, middle, aside)
+                        yield _Variant(preshape.name, fingers, distance, share, opening, middles[opening], aside)
 
 
 def _tips_middle(
@@ -249,25 +249,51 @@ def _tips_middle(
 
 
 def neighbour(hypothesis: Hypothesis, assembly: Assembly, rng: np.random.Generator, size: float) -> Hypothesis:
-    """A hypothesis a little beside another: palm pose, opening and the posture of the fingers are changed.
+    """A hypothesis a little beside another.
+
+    Args:
+        size: as of `random_change`.
+    """
+    return changed(hypothesis, assembly, random_change(assembly, rng, size))
+
+
+def random_change(assembly: Assembly, rng: np.random.Generator, size: float) -> Floats:
+    """A random change of a hypothesis: shift, turn, opening and every joint of the hand, half of these not at all.
 
     Args:
         size: 1 for changes of about 6 mm, 7 degrees and a tenth of the closing; less for less.
     """
-    shift, turn = size * SHIFT * rng.normal(size=3), size * TURN * rng.normal(size=3)
-    opening = float(np.clip(hypothesis.opening + size * OPENED * rng.normal(), 0.0, MOST_CLOSED))
-    posture = np.array(hypothesis.posture or np.zeros(len(assembly.hand_joints)))
-    bent = size * rng.normal(size=len(posture)) * (rng.random(len(posture)) < 0.5)
-    names = [assembly.robot.joint_names[i] for i in assembly.hand_joints]
-    slides = {joint.name for joint in assembly.robot.urdf.joints if joint.kind == "prismatic"}
-    scale = np.array([SHIFT if name in slides else BENT for name in names])
-    posture = np.clip(posture + scale * bent, -4.0 * scale, 4.0 * scale)
+    joints = len(assembly.hand_joints)
+    return np.asarray(size * rng.normal(size=7 + joints) * np.append(np.ones(7), rng.random(joints) < 0.5))
+
+
+def changed(hypothesis: Hypothesis, assembly: Assembly, change: Floats) -> Hypothesis:
+    """A hypothesis with its palm moved, in its own frame, its opening and the posture of its fingers changed.
+
+    Args:
+        change: as of `random_change`, in units of what is usual.
+    """
+    shift, turn = SHIFT * change[:3], TURN * change[3:6]
+    scale = _bending(assembly)
+    posture = np.array(hypothesis.posture or np.zeros(len(scale))) + scale * change[7:]
     return replace(
         hypothesis,
         T_object_palm=hypothesis.T_object_palm * pin.SE3(pin.exp3(turn), shift),
-        opening=opening,
-        posture=tuple(posture.tolist()),
+        opening=float(np.clip(hypothesis.opening + OPENED * change[6], 0.0, MOST_CLOSED)),
+        posture=tuple(np.clip(posture, -MOST_BENT * scale, MOST_BENT * scale).tolist()),
     )
+
+
+def largest_posture(assembly: Assembly) -> Floats:
+    """How far the search bends each of the hand's joints away from a preshape [rad, m]."""
+    return MOST_BENT * _bending(assembly)
+
+
+def _bending(assembly: Assembly) -> Floats:
+    """Size of a usual change of each of the hand's joints [rad, m]."""
+    names = [assembly.robot.joint_names[i] for i in assembly.hand_joints]
+    slides = {joint.name for joint in assembly.robot.urdf.joints if joint.kind == "prismatic"}
+    return np.array([SHIFT if name in slides else BENT for name in names])
 
 
 def _palm_pose(approach: ApproachDirection, distance: float, turn: float) -> pin.SE3:

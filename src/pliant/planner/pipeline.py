@@ -6,17 +6,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
+from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
 from pliant.planner.advice import advice
+from pliant.planner.bound import least_force
 from pliant.planner.context import PlanningContext, prepare_object, with_arm
-from pliant.planner.enumeration import CHUNK, enumerate_all
-from pliant.planner.hypotheses import make_hypotheses
+from pliant.planner.diagnosis import diagnose
+from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.reasons import Failure, Reason
-from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
+from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Stopped
 from pliant.planner.robustness import holds_share
 from pliant.planner.search import Progress, Search
 from pliant.planner.selection import distinct, ranked, scored
@@ -37,13 +39,13 @@ def plan(
 ) -> Plan:
     """Find the grasps that hold and reach the goal with the smallest contact forces.
 
-    Ctrl-C ends a best-first search with the best grasp so far; once more, and nothing is kept.
+    Ctrl-C ends the search with the best grasp so far; once more, and nothing is kept.
 
     Args:
         task: robot, object, scene and goal; ``task.options.effort`` says how hard to search.
         jobs: processes; all cores by default. The answer does not depend on it.
         seed: of the choice of hypotheses.
-        first: end with the first complete operation. This and ``seconds`` make an effort of "all" a "normal" one.
+        first: end with the first complete operation.
         seconds: end the search after so long; what is prepared before it does not count.
         progress: called with how far it is; see `Progress`.
         improved: called with every grasp that is better than all before.
@@ -68,54 +70,43 @@ def plan(
         report(f"preparing the object: {what}", round(100 * share), 100, {})
 
     start = time.process_time()
-    if task.options.effort == "all" and (first or seconds is not None):
-        task = replace(task, options=replace(task.options, effort="normal"))
     context = PlanningContext(task, prepare_object(task.body, preparing))
     options = task.options
-    best_first = options.effort != "all"
-    hypotheses = make_hypotheses(
-        task.body.mesh,
-        task.assembly,
-        method=options.method,
-        count=options.faces,
-        rolls=options.rolls,
-        limit=min(options.hypotheses, EFFORTS[options.effort].hypotheses) if best_first else options.hypotheses,
-        seed=seed,
-        blocked=context.palm_blocked if best_first else None,
-        between_tips=best_first,
-    )
+
+    def drawn(blocked: Callable[[Floats], bool] | None) -> list[Hypothesis]:
+        return make_hypotheses(
+            task.body.mesh,
+            task.assembly,
+            method=options.method,
+            count=options.faces,
+            rolls=options.rolls,
+            limit=min(options.hypotheses, EFFORTS[options.effort].hypotheses),
+            seed=seed,
+            blocked=blocked,
+        )
+
+    # an object that is walled in on all sides: the hypotheses shall say what is in their way
+    hypotheses = drawn(context.palm_blocked) or drawn(None)
     preparation = time.process_time() - start
     count = jobs if jobs is not None else available_cores()
-    count = count if best_first else min(count, max(1, len(hypotheses) // CHUNK))
-    # where everything is tried in turn there is nothing to keep before the end
-    with (
-        _ctrl_c() if best_first else nullcontext(lambda: False) as interrupted,
-        worker_processes(context, count) as spread,
-    ):
-
-        def asked_to_stop() -> bool:
-            return interrupted() or (stop is not None and stop())
-
-        if best_first:
-            found = Search(
-                hypotheses,
-                options,
-                seed=seed,
-                first=first,
-                ends_at=time.monotonic() + (seconds if seconds is not None else float("inf")),
-                asked_to_stop=asked_to_stop,
-                progress=report,
-                improved=improved or (lambda grasp: None),
-            ).run(spread)
-        else:
-            found = enumerate_all(hypotheses, options, spread, report, asked_to_stop)
+    with _ctrl_c() as interrupted, worker_processes(context, count) as spread:
+        found = Search(
+            hypotheses,
+            options,
+            lambda fingers: max(least_force(task, fingers), context.presser.wanted.least),
+            seed=seed,
+            first=first,
+            ends_at=time.monotonic() + (seconds if seconds is not None else float("inf")),
+            asked_to_stop=lambda: interrupted() or (stop is not None and stop()),
+            progress=report,
+            improved=improved or (lambda grasp: None),
+        ).run(spread)
     candidates = sorted(found.grasps, key=lambda g: (g.largest_force, g.hypothesis.number))
-    if best_first:
-        candidates = distinct(candidates)
-        most = max(options.keep, options.shortlist)
-        candidates[:most] = [_judged(context, grasp, seed) for grasp in candidates[:most]]
+    candidates = distinct(candidates)
+    most = max(options.keep, options.shortlist)
+    candidates[:most] = [_judged(context, grasp, seed) for grasp in candidates[:most]]
     ranking = ranked(candidates, options)
-    kept = [g if best_first else _judged(context, g, seed) for g in ranking.grasps[: options.keep]]
+    kept = ranking.grasps[: options.keep]
     numbers = {grasp.hypothesis.number for grasp in candidates}
     outdone = [
         Failure(Reason.SAME_GRASP, 0.0).rejection(grasp.hypothesis.number)
@@ -144,7 +135,12 @@ def plan(
         improved_s=found.improved_s,
         tried=found.tried,
     )
-    return replace(answer, advice=advice(answer))
+    if kept or not answer.hypotheses:
+        return replace(answer, advice=advice(answer))
+    report("finding out what would help", 0, 1, {})
+    diagnosis = diagnose(context, answer.hypotheses, answer.rejections, trials=answer.stopped is Stopped.DONE)
+    report("finding out what would help", 1, 1, {})
+    return replace(answer, advice=advice(answer, diagnosis))
 
 
 def _judged(context: PlanningContext, grasp: PlannedGrasp, seed: int) -> PlannedGrasp:

@@ -359,6 +359,14 @@ class Presser:
         """The largest force that object and pad permit [N]."""
         return min(self.largest_force, link.pad.max_force if link.pad is not None else np.inf)
 
+    def too_sharp(self, link: HandLink) -> bool:
+        """Whether an edge of a pad presses harder than the object bears, however little force it has.
+
+        A wedge of half angle alpha presses with (E*/2) cot(alpha) on average, whatever its force (Johnson, Contact
+        Mechanics, 5.2), and with more at its tip; about E* for a right angle.
+        """
+        return self.largest_pressure < 1.0 / (self.prepared.compliance + link.surface.compliance)
+
     def _contacts(self, regions: Sequence[ContactRegion], links: Sequence[HandLink]) -> ContactSet:
         return ContactSet.from_arrays(
             np.array([region.centre for region in regions]),

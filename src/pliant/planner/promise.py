@@ -62,7 +62,8 @@ def promise(context: PlanningContext, hypothesis: Hypothesis) -> Promise | Failu
     poses = context.hand.poses(q, T_world_palm)
     by_name = {link.name: T for link, T in zip(context.hand.links, poses, strict=True)}
     for link, point, normal in zip(*touching[:3], strict=True):
-        if (failure := beside_pad(link, by_name[link.name], point, normal)) is not None:
+        # where a flat pad touches first says little about where it presses: that is judged when it does
+        if (failure := beside_pad(link, by_name[link.name], point, normal, around=None)) is not None:
             return failure
     forces = promised_forces(context, q, T_world_palm, T_world_object, touching, explain=True)
     if isinstance(forces, Failure):

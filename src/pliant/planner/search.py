@@ -1,4 +1,4 @@
-"""The search, best first: aim, press what promises least force, improve what holds.   (theory 8.9)
+"""The search, best first: aim, improve what promises little force, press it.   (theory 8.9)
 
 Every decision follows from the answers to all questions but the last ``AHEAD - 1``, so the plan does not depend on the
 number of processes. Budgets are counts; a time limit, the first good one and a user who has seen enough end it too.
@@ -7,23 +7,19 @@ number of processes. Budgets are counts; a time limit, the first good one and a 
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.planner.aim import Aim, aim, better_aim, worth_moving
-from pliant.planner.completion import complete
-from pliant.planner.context import PlanningContext
-from pliant.planner.hypotheses import Hypothesis, neighbour
-from pliant.planner.pressing import HandPose, press_hand
-from pliant.planner.promise import Promise, promise
+from pliant.planner.aim import Aim, worth_moving
+from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.questions import Improve, Look, Mend, Press, Pressed, ask
 from pliant.planner.reasons import Failure, Reason, Rejection
 from pliant.planner.results import PlannedGrasp, StableGrasp, Stopped, Tried
-from pliant.planner.selection import distinct, scored
-from pliant.planner.stability import HeldGrasp, grasp_quality_of, unsound
+from pliant.planner.selection import copies, distinct, scored
 from pliant.planner.task import EFFORTS, PlannerOptions
 from pliant.planner.worker_processes import Spread
 
@@ -34,198 +30,88 @@ AHEAD = 6
 CHUNK = 30
 """Hypotheses that are graded as one question."""
 FIRST = 240
-"""So many hypotheses are graded before the first is pressed."""
-LOOKS = 4
-"""Times that a better aim is looked for between two hypotheses that are pressed."""
-CLIMB = 20
-"""Others that are looked at on the way from a bad aim to a sound one."""
-NEIGHBOURS = 6
-"""Sound neighbours of a grasp of which the most promising is pressed."""
-LOOKED_AT = 18
-"""Neighbours that are looked at for that, at most."""
-MENDED = 3
-"""Moves that may mend such a neighbour."""
-PARENTS = 6
-"""Grasps that are improved at a time."""
-PER_NEW = 3
-"""Improvements for each hypothesis that is pressed, once there is something to improve."""
+"""So many hypotheses are graded before anything else is done, of all kinds alike."""
+BEFORE, BETWEEN = 8, 4
+"""Questions without pressing that come before the first press, and between two."""
+FAIR = 3.0
+"""Promises up to this multiple of the least force that is possible at all are worth improving and pressing; .."""
+PATIENCE = 60
+""".. where so many questions found none, those up to ``NEAR_BEST`` of the best one are."""
+NEAR_BEST = 1.5
+STALE = 24
+"""Where there is a grasp, the search ends when so many questions have found nothing else that is worth pressing."""
+MENDING = {1: 0.02, 2: 0.02, 3: 0.02, 4: 0.012, 5: 0.0, 6: 0.0025, 7: 0.0002}
+"""Sound aims per look that mending an aim of each level has given, and .."""
+DRAWING = 0.003
+""".. that drawing new hypotheses has: what is worth more is done."""
+BEST = 6
+"""Candidates that are improved at a time."""
+IMPROVING = 2
+"""Improvements for each question that looks for something new."""
+SMALLEST = 0.12
+"""Changes smaller than this are not worth trying."""
+OPERATION = 1.3
+"""Force of an operation over its promise where nothing is known."""
+DOUBTED = 1.4
+"""For every grasp of a family that failed beyond twice those that did not, the others count as if they needed so much
+more."""
 
 
-# -- questions, each answered by a worker ------------------------------------------------------------------------------
+class _Kind(NamedTuple):
+    """What suits an object and what does not differs most between these."""
+
+    preshape: str
+    fingers: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Graded:
-    """Grade hypotheses."""
-
-    hypotheses: tuple[Hypothesis, ...]
-
-    def __call__(self, context: PlanningContext) -> list[Aim]:
-        """One aim for each."""
-        return [aim(context, hypothesis) for hypothesis in self.hypotheses]
-
-
-@dataclass(frozen=True, eq=False)
-class Aimed:
-    """Look for a better aim near a hypothesis."""
-
-    start: Aim
-    seed: int
-
-    def __call__(self, context: PlanningContext) -> tuple[Aim, int]:
-        """The better one, and how many were looked at."""
-        rng = np.random.default_rng([self.seed, self.start.hypothesis.number])
-        return better_aim(context, self.start, rng, tries=CLIMB)
-
-
-class Pressed(NamedTuple):
-    """What became of a pressed hypothesis.
-
-    Attributes:
-        hypothesis: as it was pressed.
-        looked_at: aims that were graded for it.
-        pressed: whether it came as far as being pressed.
-        stable: the stable grasp, if it is one.
-        promised: the force that its first touches promised [N].
-        answer: the operation, or why there is none.
-    """
-
-    hypothesis: Hypothesis
-    looked_at: int
-    pressed: bool
-    stable: StableGrasp | None
-    promised: float
-    answer: PlannedGrasp | Rejection
-
-
-@dataclass(frozen=True, eq=False)
-class Press:
-    """Press a hypothesis and complete the operation where that needs no more force than ``bound`` [N]."""
-
-    hypothesis: Hypothesis
-    bound: float
-
-    def __call__(self, context: PlanningContext) -> Pressed:
-        """What becomes of it."""
-        return pressed(context, self.hypothesis, self.bound)
-
-
-@dataclass(frozen=True, eq=False)
-class Improve:
-    """Press the most promising of some neighbours of a grasp, as `Press` does.
-
-    Args:
-        parent: where the grasp began.
-        place: of the grasp among those that are improved.
-        number: of the new hypothesis.
-        size: of the changes.
-        bound: as of `Press`.
-        seed: of the search.
-    """
-
-    parent: Hypothesis
-    place: int
-    number: int
-    size: float
-    bound: float
-    seed: int
-
-    def __call__(self, context: PlanningContext) -> Pressed:
-        """What becomes of it."""
-        rng = np.random.default_rng([self.seed, self.number])
-        source = f"improved {self.parent.source.removeprefix('improved ')}"
-        start = replace(self.parent, number=self.number, source=source)
-        best: Aim | None = None
-        sound = 0
-        looked = 0
-        while looked < LOOKED_AT and sound < NEIGHBOURS:
-            other = aim(context, neighbour(start, context.assembly, rng, self.size))
-            looked += 1
-            if other.move is not None:
-                other, more = better_aim(context, other, rng, tries=MENDED)
-                looked += more
-            sound += other.sound
-            if best is None or other.grade < best.grade:
-                best = other
-        assert best is not None
-        if best.failure is not None:
-            return Pressed(best.hypothesis, looked, False, None, np.inf, best.failure.rejection(self.number))
-        answer = pressed(context, best.hypothesis, self.bound)
-        return answer._replace(looked_at=looked)
-
-
-def pressed(context: PlanningContext, hypothesis: Hypothesis, bound: float = np.inf) -> Pressed:
-    """Exact touches, pressing, stability and the whole operation of one hypothesis."""
-    number = hypothesis.number
-    promised = promise(context, hypothesis)
-    if isinstance(promised, Failure):
-        return Pressed(hypothesis, 0, False, None, np.inf, promised.rejection(number))
-    grasp = hold(context, promised, bound)
-    if isinstance(grasp, Failure):
-        return Pressed(hypothesis, 0, True, None, promised.force, grasp.rejection(number))
-    stable = StableGrasp(number, grasp.held.largest_force, grasp.epsilon)
-    return Pressed(hypothesis, 0, True, stable, promised.force, complete(context, grasp, bound))
-
-
-def try_hypothesis(context: PlanningContext, hypothesis: Hypothesis) -> HeldGrasp | Rejection:
-    """A hypothesis as far as a stable grasp."""
-    promised = promise(context, hypothesis)
-    grasp = promised if isinstance(promised, Failure) else hold(context, promised)
-    return grasp.rejection(hypothesis.number) if isinstance(grasp, Failure) else grasp
-
-
-def hold(context: PlanningContext, promised: Promise, bound: float = np.inf) -> HeldGrasp | Failure:
-    """Press what promises to hold until it does."""
-    hypothesis, T_world_object = promised.hypothesis, context.task.T_world_object
-    T_world_palm = T_world_object * hypothesis.T_object_palm
-    held = press_hand(
-        context.presser,
-        promised.closing,
-        HandPose(promised.q_open, T_world_palm),
-        T_world_object,
-        forces=promised.forces,
-        bound=bound,
-    )
-    if isinstance(held, Failure):
-        return held
-    if (failure := unsound(context, held)) is not None:
-        return failure
-    q_touch = context.hand.with_arm(promised.closing.q, promised.q_open)
-    return HeldGrasp(hypothesis, T_world_palm, promised.q_open, q_touch, held, grasp_quality_of(held))
-
-
-def ask(context: PlanningContext, question: Any) -> Any:
-    """Answer a question of the search; what the workers do."""
-    return question(context)
-
-
-# -- the search --------------------------------------------------------------------------------------------------------
-
-
-def never() -> bool:
-    """Where nobody asks to stop."""
-    return False
-
-
-def nobody(*reported: Any) -> None:
-    """Where nobody listens."""
+def _kind(hypothesis: Hypothesis) -> _Kind:
+    return _Kind(hypothesis.preshape, hypothesis.fingers)
 
 
 @dataclass(eq=False)
-class _Parent:
-    """A grasp that is improved.
+class _Family:
+    """A hypothesis and all improvements of it: how many did not come to an operation, and how many did."""
+
+    failed: int = 0
+    done: int = 0
+
+    @property
+    def doubt(self) -> float:
+        """By how much its others are worse than they promise."""
+        return float(DOUBTED ** min(max(self.failed - 2 * self.done, 0), 8))
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """A sound aim.
 
     Args:
-        force: of its whole operation [N]; infinite where that does not succeed.
-        hypothesis: where it began.
-        size: of the changes that are tried.
-        tried: how often it was.
+        aim: the aim.
+        family: what became of its relatives.
+        ratio: force of the whole operation over the promise, measured on what it is an improvement of.
+        size: of the changes that are tried on it.
+        tried: how often it was improved.
+        pressed: whether it is or was pressed.
+        force: of its operation; infinite where there is none (yet) [N].
     """
 
-    force: float
-    hypothesis: Hypothesis
-    size: float = 1.0
+    aim: Aim
+    family: _Family = field(default_factory=_Family)
+    ratio: float = OPERATION
+    size: float = 0.7
     tried: int = 0
+    pressed: bool = False
+    force: float = np.inf
+
+    @property
+    def promised(self) -> float:
+        """Its promise, worse where its relatives failed [N]."""
+        return self.family.doubt * self.aim.grade.value
+
+    @property
+    def expected(self) -> float:
+        """What its operation needs, or would [N]."""
+        return self.force if np.isfinite(self.force) else self.ratio * self.promised
 
 
 class Found(NamedTuple):
@@ -253,6 +139,15 @@ class Found(NamedTuple):
     cpu_s: dict[str, float]
 
 
+def never() -> bool:
+    """Where nobody asks to stop."""
+    return False
+
+
+def nobody(*reported: Any) -> None:
+    """Where nobody listens."""
+
+
 @dataclass
 class Search:
     """A search in progress.
@@ -260,6 +155,7 @@ class Search:
     Args:
         hypotheses: to draw from, in this order.
         options: of the planner.
+        least: the least force that so many fingers can do with [N].
         seed: of the random changes.
         first: end with the first complete operation.
         ends_at: end at this time of ``time.monotonic`` [s].
@@ -270,28 +166,31 @@ class Search:
 
     hypotheses: Sequence[Hypothesis]
     options: PlannerOptions
+    least: Callable[[int], float]
     seed: int = 0
     first: bool = False
     ends_at: float = np.inf
     asked_to_stop: Callable[[], bool] = never
     progress: Progress = nobody
     improved: Callable[[PlannedGrasp], None] = nobody
-    _aims: dict[int, Aim] = field(default_factory=dict)
-    _climbed: set[int] = field(default_factory=set)
-    _asked: set[int] = field(default_factory=set)
+    _queues: dict[_Kind, deque[Hypothesis]] = field(default_factory=dict)
+    _seen: Counter[_Kind] = field(default_factory=Counter)
+    _mended: Counter[_Kind] = field(default_factory=Counter)
+    _bad: dict[int, Aim] = field(default_factory=dict)
+    _candidates: dict[int, _Candidate] = field(default_factory=dict)
     _rejections: dict[int, Rejection] = field(default_factory=dict)
     _latest: dict[int, Hypothesis] = field(default_factory=dict)
     _grasps: list[PlannedGrasp] = field(default_factory=list)
     _stable: list[StableGrasp] = field(default_factory=list)
-    _parents: list[_Parent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         effort = EFFORTS[self.options.effort]
-        self._drawn = 0
         self._limit = min(len(self.hypotheses), effort.hypotheses)
+        for hypothesis in self.hypotheses[: self._limit]:
+            self._queues.setdefault(_kind(hypothesis), deque()).append(hypothesis)
         self._presses = min(effort.presses, effort.least + self._limit // effort.per_press)
-        self._pressed = self._improvements = self._new = self._looked = 0
-        self._graded = 0
+        self._drawn = self._graded = self._asked = self._pressed = 0
+        self._since = self._improvements = self._new = 0
         self._next = len(self.hypotheses)
         self._first_s = self._improved_s = np.nan
         self._best = np.inf
@@ -318,7 +217,7 @@ class Search:
         self._report()
         for i, answers in enumerate(spread(ask, questions(), AHEAD, lambda: ended() is not None)):
             question = asked[i]
-            cpu["grading" if isinstance(question, Graded | Aimed) else "pressing and moving"] += answers.cpu_s
+            cpu["pressing and moving" if isinstance(question, Press) else "aiming"] += answers.cpu_s
             before = self._best
             self._take(question, answers.answers[0])
             if self._best < before:
@@ -331,62 +230,110 @@ class Search:
     # -- what to ask -------------------------------------------------------------------------------------------------
 
     def _question(self) -> Any:
+        """The next question; None where it depends on answers that are not there yet."""
         if self._drawn < min(FIRST, self._limit):
             return self._draw()
-        if self._pressed_or_asked >= self._presses:
+        if self._asked >= self._presses:
             return None
-        sound = self._sound()
-        due = PER_NEW * self._new > self._improvements
-        if self._parents and (due or not sound) and (parent := self._parent()) is not None:
-            return self._improve(parent)
-        if not (sound and self._looked >= LOOKS) and (start := self._worth_climbing()) is not None:
-            self._climbed.add(start.hypothesis.number)
-            self._looked += 1
-            return Aimed(start, self.seed)
-        if sound:
-            best = min(sound, key=lambda found: (found.grade, found.hypothesis.number))
-            self._asked.add(best.hypothesis.number)
-            self._new, self._looked = self._new + 1, 0
-            return Press(best.hypothesis, self._bound())
-        if self._drawn < self._limit:
-            return self._draw()
-        parent = self._parent()
-        return self._improve(parent) if parent is not None else None
+        if self._grasps and self._since >= STALE:
+            return None
+        best = self._to_press()
+        if best is not None and self._since >= (BETWEEN if self._asked else BEFORE):
+            return self._press(best)
+        self._since += 1
+        improve = self._improve() if self._improvements < IMPROVING * (self._new + 1) else None
+        return improve or self._look() or self._improve() or self._press(best)
 
-    @property
-    def _pressed_or_asked(self) -> int:
-        return self._new + self._improvements
+    def _fair(self, candidate: _Candidate) -> bool:
+        """Whether it promises so little force that time is better spent on it than on looking for others."""
+        promised = candidate.promised
+        if promised <= FAIR * self.least(len(candidate.aim.hypothesis.fingers)):
+            return True
+        if self._new < PATIENCE and (self._bad or any(self._queues.values())):
+            return False
+        return promised <= NEAR_BEST * min(other.promised for other in self._candidates.values())
 
-    def _draw(self) -> Graded:
-        some = tuple(self.hypotheses[self._drawn : min(self._drawn + CHUNK, self._limit)])
-        self._drawn += len(some)
-        return Graded(some)
+    def _to_press(self) -> _Candidate | None:
+        """The best candidate that is not pressed yet, if it is good enough to be kept."""
+        bound = self._bound()
+        ready = [c for c in self._candidates.values() if not c.pressed and c.expected < bound and self._fair(c)]
+        return min(ready, key=lambda c: (c.expected, c.aim.hypothesis.number), default=None)
 
-    def _sound(self) -> list[Aim]:
-        return [found for number, found in self._aims.items() if found.sound and number not in self._asked]
+    def _press(self, candidate: _Candidate | None) -> Press | None:
+        if candidate is None:
+            return None
+        candidate.pressed, self._since = True, 0
+        self._asked += 1
+        hypothesis = candidate.aim.hypothesis
+        # a copy of a grasp that needs more force than that is of no use
+        alike = [g.largest_force for g in self._grasps if copies(g.hypothesis, hypothesis)]
+        return Press(hypothesis, min([self._bound(), *([] if scored(self.options) else alike)]))
 
-    def _worth_climbing(self) -> Aim | None:
-        """The best aim that is not sound yet and was not climbed from."""
-        open_ = [
-            found
-            for number, found in self._aims.items()
-            if not found.sound and number not in self._climbed and worth_moving(found)
-        ]
-        return min(open_, key=lambda found: (found.grade, found.hypothesis.number), default=None)
-
-    def _parent(self) -> _Parent | None:
-        """One of the best grasps, the least tried first."""
-        few = sorted(self._parents, key=lambda parent: (parent.force, parent.hypothesis.number))[:PARENTS]
-        # the better a grasp, the oftener it is improved
-        order = [(parent.tried * (1.0 + 0.5 * place), place) for place, parent in enumerate(few)]
-        return few[min(order)[1]] if few else None
-
-    def _improve(self, parent: _Parent) -> Improve:
-        number, self._next = self._next, self._next + 1
+    def _improve(self) -> Improve | None:
+        """Improve one of the best candidates, the least tried first."""
+        worth = [c for c in self._candidates.values() if c.size >= SMALLEST and self._fair(c)]
+        few: list[_Candidate] = []
+        for candidate in sorted(worth, key=lambda c: (c.expected, c.aim.hypothesis.number)):
+            if len(few) < BEST and not any(copies(candidate.aim.hypothesis, other.aim.hypothesis) for other in few):
+                few.append(candidate)
+        if not few:
+            return None
+        # the better a candidate, the oftener it is improved
+        order = [(candidate.tried * (1.0 + 0.5 * place), place) for place, candidate in enumerate(few)]
+        best = few[min(order)[1]]
+        best.tried += 1
         self._improvements += 1
-        parent.tried += 1
-        place, bound = self._parents.index(parent), min(parent.force, self._bound())
-        return Improve(parent.hypothesis, place, number, parent.size, bound, self.seed)
+        number = best.aim.hypothesis.number
+        if best.pressed:
+            number, self._next = self._next, self._next + 1
+        return Improve(best.aim, number, best.size, self.seed, best.tried)
+
+    def _worth(self) -> dict[_Kind, float]:
+        """Good aims per bad one that was mended, of every kind so far; one with a larger force counts less."""
+        sound: dict[_Kind, list[float]] = {kind: [] for kind in self._queues}
+        for candidate in self._candidates.values():
+            if candidate.aim.hypothesis.number < len(self.hypotheses):
+                sound[_kind(candidate.aim.hypothesis)].append(max(candidate.expected, 1e-9))
+        least = min((force for forces in sound.values() for force in forces), default=1.0)
+        return {
+            kind: (1.0 + sum((least / force) ** 2 for force in forces)) / (2.0 + self._mended[kind])
+            for kind, forces in sound.items()
+        }
+
+    def _look(self) -> Look | Mend | None:
+        """Draw, or mend a bad aim: whatever is likelier to give a good one."""
+        worth = self._worth()
+
+        def value(found: Aim) -> float:
+            return MENDING[found.grade.level] * worth[_kind(found.hypothesis)]
+
+        bad = self._bad.values()
+        start = max(bad, key=lambda found: (value(found), -found.grade.value, -found.hypothesis.number), default=None)
+        drawing = max((DRAWING * worth[kind] for kind, queue in self._queues.items() if queue), default=0.0)
+        if start is None or drawing > value(start):
+            if drawing == 0.0:
+                return None
+            self._new += 1
+            return self._draw()
+        self._new += 1
+        del self._bad[start.hypothesis.number]
+        self._mended[_kind(start.hypothesis)] += 1
+        return Mend(start, self.seed)
+
+    def _draw(self) -> Look:
+        """Some more hypotheses, of all kinds alike at first, then by what they are worth."""
+        some: list[Hypothesis] = []
+        worth, order = self._worth(), list(self._queues)
+        while len(some) < CHUNK and (left := [kind for kind in order if self._queues[kind]]):
+            if self._drawn < FIRST:
+                kind = min(left, key=lambda kind: self._seen[kind])
+            else:
+                before = Counter(_kind(hypothesis) for hypothesis in some)
+                kind = max(left, key=lambda kind: worth[kind] / (1.0 + before[kind]))
+            some.append(self._queues[kind].popleft())
+            self._seen[kind] += 1
+        self._drawn += len(some)
+        return Look(tuple(some))
 
     def _bound(self) -> float:
         """A grasp that needs more force than this is not among those to keep [N]; nothing bounds a score."""
@@ -399,55 +346,70 @@ class Search:
     # -- what was answered -------------------------------------------------------------------------------------------
 
     def _take(self, question: Any, answer: Any) -> None:
-        if isinstance(question, Graded):
+        if isinstance(question, Look):
             self._graded += len(answer)
             for found in answer:
-                self._grade(found)
-        elif isinstance(question, Aimed):
+                self._take_aim(found)
+                if not found.sound and worth_moving(found):
+                    self._bad[found.hypothesis.number] = found
+        elif isinstance(question, Mend):
             found, looked = answer
             self._graded += looked
-            self._grade(found)
+            self._take_aim(found)
+        elif isinstance(question, Improve):
+            self._take_improved(question, *answer)
         else:
-            self._take_pressed(question, answer)
+            self._take_pressed(answer)
 
-    def _grade(self, found: Aim) -> None:
+    def _take_aim(self, found: Aim) -> None:
         number = found.hypothesis.number
-        self._aims[number], self._latest[number] = found, found.hypothesis
-        if found.failure is None:
-            self._rejections[number] = Failure(Reason.LESS_PROMISING, found.grade.value).rejection(number)
-        else:
+        self._latest[number] = found.hypothesis
+        if found.failure is not None:
             self._rejections[number] = found.failure.rejection(number)
+            return
+        self._rejections[number] = Failure(Reason.LESS_PROMISING, found.grade.value).rejection(number)
+        self._candidates[number] = _Candidate(found)
 
-    def _take_pressed(self, question: Press | Improve, answer: Pressed) -> None:
+    def _take_improved(self, question: Improve, found: Aim, looked: int) -> None:
+        self._graded += looked
+        start, number = self._candidates[question.start.hypothesis.number], question.number
+        better = found.grade < start.aim.grade
+        start.size = min(1.2 * start.size, 1.5) if better else 0.75 * start.size
+        if not better:
+            return
+        if number == start.aim.hypothesis.number:
+            # pressed meanwhile: the answer came too late for this number
+            if not start.pressed:
+                start.aim, self._latest[number] = found, found.hypothesis
+            return
+        source = f"improved {found.hypothesis.source.removeprefix('improved ')}"
+        found = replace(found, hypothesis=replace(found.hypothesis, source=source))
+        self._take_aim(found)
+        self._candidates[number] = _Candidate(found, start.family, start.ratio, start.size)
+
+    def _take_pressed(self, answer: Pressed) -> None:
         number = answer.hypothesis.number
-        self._graded += answer.looked_at
         self._pressed += answer.pressed
-        self._latest[number] = answer.hypothesis
-        force = np.inf
+        candidate = self._candidates[number]
         if answer.stable is not None:
             self._stable.append(answer.stable)
         if isinstance(answer.answer, Rejection):
             self._rejections[number] = answer.answer
-        else:
-            self._rejections.pop(number, None)
-            self._grasps.append(answer.answer)
-            force = answer.answer.largest_force
-            if force < self._best:
-                self._best = force
-                self.improved(answer.answer)
-        if isinstance(question, Improve):
-            parent = self._parents[question.place]
-            better = force < parent.force or (answer.stable is not None and not np.isfinite(parent.force))
-            if better:
-                parent.force, parent.hypothesis = force, answer.hypothesis
-            parent.size = min(1.3 * parent.size, 1.5) if better else max(0.9 * parent.size, 0.15)
-        elif answer.stable is not None:
-            self._parents.append(_Parent(force, answer.hypothesis))
+            # one that needs more force than another is none that failed
+            candidate.family.failed += answer.answer.reason is not Reason.LESS_FORCE
+            return
+        candidate.family.done += 1
+        self._rejections.pop(number, None)
+        self._grasps.append(answer.answer)
+        candidate.force = answer.answer.largest_force
+        candidate.ratio = candidate.force / max(candidate.aim.grade.value, 1e-9)
+        if candidate.force < self._best:
+            self._best = candidate.force
+            self.improved(answer.answer)
 
     def _report(self) -> None:
         what = "searching" if not self._grasps else f"searching; best {self._best:.3g} N"
-        done = self._pressed_or_asked
-        self.progress(what, min(done, self._presses), self._presses, by_stage(self._rejections.values()))
+        self.progress(what, min(self._asked, self._presses), self._presses, by_stage(self._rejections.values()))
 
     def _found(self, tried: Tried, stopped: Stopped, cpu_s: dict[str, float]) -> Found:
         numbers = sorted(self._latest)

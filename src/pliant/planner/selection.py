@@ -77,12 +77,13 @@ def distinct(grasps: Sequence[PlannedGrasp]) -> list[PlannedGrasp]:
     """
     kept: list[PlannedGrasp] = []
     for grasp in grasps:
-        if not any(_same(grasp.hypothesis, other.hypothesis) for other in kept):
+        if not any(copies(grasp.hypothesis, other.hypothesis) for other in kept):
             kept.append(grasp)
     return kept
 
 
-def _same(one: Hypothesis, other: Hypothesis) -> bool:
+def copies(one: Hypothesis, other: Hypothesis) -> bool:
+    """Whether two hypotheses are one grasp: same fingers, palms near each other."""
     if one.fingers != other.fingers:
         return False
     apart = one.T_object_palm.actInv(other.T_object_palm)
@@ -99,18 +100,6 @@ def shortlisted(forces: Sequence[float], options: PlannerOptions) -> int:
     """How many of these largest forces, smallest first [N], are on the shortlist."""
     most = (1.0 + options.force_tolerance) * forces[0]
     return sum(force <= most for force in forces[: options.shortlist])
-
-
-def settled(forces: Sequence[float], bound: float, options: PlannerOptions) -> bool:
-    """Whether no grasp that needs at least ``bound`` [N] can be on the shortlist or among the grasps to keep.
-
-    Args:
-        forces: largest forces of the grasps completed so far, smallest first [N].
-    """
-    if scored(options) or len(forces) < options.keep or bound < forces[options.keep - 1]:
-        return False
-    full = len(forces) >= options.shortlist and bound >= forces[options.shortlist - 1]
-    return full or bound > (1.0 + options.force_tolerance) * forces[0]
 
 
 def _by_score(grasps: Sequence[PlannedGrasp], weights: tuple[float, float, float]) -> list[PlannedGrasp]:

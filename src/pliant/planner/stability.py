@@ -63,12 +63,15 @@ def grasp_quality_of(held: Held) -> float:
     return float(epsilon_l1(edge_wrenches(held.contacts, held.centre)))
 
 
-def beside_pad(link: HandLink, T_world_link: pin.SE3, point: Floats, normal: Floats) -> Failure | None:
+def beside_pad(
+    link: HandLink, T_world_link: pin.SE3, point: Floats, normal: Floats, *, around: float | None = AROUND
+) -> Failure | None:
     """Why a touch is not on a pad, or not where the pad feels.
 
     Args:
         point: of the touch, world [m].
         normal: into the object, world.
+        around: tactile cells must lie around it at least this far away [m]; None: cells do not matter.
     """
     if link.pad is None:
         return Failure(Reason.NO_PAD, 0.0, detail=link.name, found_in=Stage.STABILITY)
@@ -76,12 +79,14 @@ def beside_pad(link: HandLink, T_world_link: pin.SE3, point: Floats, normal: Flo
     out = 0.0
     if link.pad.region is not None:
         low, high = np.minimum(*link.pad.region), np.maximum(*link.pad.region)
-        out = max(float(np.max(np.maximum(low - p_link, p_link - high))), 0.0)
+        outside, facing = p_link - np.clip(p_link, low, high), np.array(link.pad.facing)
+        # where it is pressed in, a contact lies below the pad's surface, not beside it
+        out = float(np.abs(outside - min(float(outside @ facing), 0.0) * facing).max())
     # the pad's outward direction there is the object's inward normal
     if out > BESIDE_PAD or (T_world_link.rotation.T @ normal) @ np.array(link.pad.facing) < FACING:
         return Failure(Reason.BESIDE_PAD, out, detail=link.name)
-    if not link.feels(p_link, AROUND):
-        return Failure(Reason.BESIDE_CELLS, AROUND, detail=link.name)
+    if around is not None and not link.feels(p_link, around):
+        return Failure(Reason.BESIDE_CELLS, around, detail=link.name)
     return None
 
 

@@ -133,9 +133,9 @@ class EffortCounts(NamedTuple):
 
 
 EFFORTS = {
-    "quick": EffortCounts(600, 14, 8, 15),
-    "normal": EffortCounts(2000, 60, 8, 15),
-    "thorough": EffortCounts(8000, 500, 8, 8),
+    "quick": EffortCounts(1000, 6, 4, 15),
+    "normal": EffortCounts(4000, 30, 4, 15),
+    "thorough": EffortCounts(10000, 300, 4, 8),
 }
 
 
@@ -144,8 +144,7 @@ class PlannerOptions:
     """How hard to search.
 
     Args:
-        effort: all: every hypothesis is pressed; quick, normal or thorough: those that promise least force are pressed
-            and improved, so many of them (`EFFORTS`).
+        effort: quick, normal or thorough: how many hypotheses are looked at and pressed (`EFFORTS`).
         faces: faces of the bounding polyhedron; one approach direction each.
         rolls: roll angles about each approach direction.
         keep: how many plans to keep.
@@ -167,12 +166,12 @@ class PlannerOptions:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
-    effort: Literal["all", "quick", "normal", "thorough"] = "all"
+    effort: Literal["quick", "normal", "thorough"] = "normal"
     faces: int = 60
     rolls: int = 8
     keep: int = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: int = 4000
+    hypotheses: int = 10000
     margin: float = 0.05
     speed: float = 0.5
     move_tolerance: float = 2e-3

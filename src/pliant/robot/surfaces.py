@@ -11,7 +11,7 @@ import numpy as np
 
 from pliant.arrays import Bools
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
-from pliant.objects import Mesh, join_identical, make_shape, read_mesh, repair_mesh
+from pliant.objects import Mesh, join_identical, make_shape, read_mesh, repair_mesh, separate_pieces
 from pliant.robot.description import Pad
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
@@ -62,7 +62,7 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
     """A surface of the pad's link and the faces that are pad: inside its region, within 75 degrees of
     its direction.
 
-    Of several collision shapes the one that has most of the pad.
+    Of several collision shapes the one that has most of the pad; of a shape that is several bodies, likewise.
     """
     where = f"pad on '{pad.link}'"
     surfaces = link_surfaces(urdf.link(pad.link), "collision")
@@ -70,17 +70,31 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
         raise DescriptionError(
             urdf.source, Problem(where, "the link has no collision shape", "give it one in the URDF")
         )
-    candidates = [(surface.mesh, _pad_faces(surface.mesh, pad)) for surface in surfaces]
-    mesh, faces = max(candidates, key=lambda item: float(item[0].face_areas[item[1]].sum()))
-    if not faces.any():
+    mesh = _with_most_pad([surface.mesh for surface in surfaces], pad)
+    if not _pad_faces(mesh, pad).any():
         allowed = "check region (in the link's frame, m) and facing"
         raise DescriptionError(urdf.source, Problem(where, "no face of the link's surface is pad", allowed))
     try:
-        sound = repair_mesh(mesh)
+        sound = _repaired(mesh, pad)
     except InputError as bad:
         problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
         raise DescriptionError(bad.source, problems) from None
-    return PadMesh(pad, sound.mesh, faces if not sound.report.repaired else _pad_faces(sound.mesh, pad))
+    return PadMesh(pad, sound, _pad_faces(sound, pad))
+
+
+def _repaired(mesh: Mesh, pad: Pad) -> Mesh:
+    """The mesh repaired, or the one of its separate pieces that has most of the pad."""
+    try:
+        return repair_mesh(mesh).mesh
+    except InputError:
+        pieces = separate_pieces(mesh)
+        if len(pieces) == 1:
+            raise
+    return repair_mesh(_with_most_pad(pieces, pad)).mesh
+
+
+def _with_most_pad(meshes: list[Mesh], pad: Pad) -> Mesh:
+    return max(meshes, key=lambda mesh: float(mesh.face_areas[_pad_faces(mesh, pad)].sum()))
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> Bools:

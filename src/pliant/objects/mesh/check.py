@@ -13,6 +13,7 @@ from pliant.objects.mesh.mesh import Mesh, position_text
 from pliant.objects.mesh.repair import (
     SMALL_HOLE,
     drop_degenerate_faces,
+    drop_inner_faces,
     drop_unused,
     fill_small_holes,
     flip_flat_faces,
@@ -62,8 +63,9 @@ class RepairedMesh:
 def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
     """The mesh, repaired where that is safe, or ``MeshError`` with every reason and place.   (theory 4)
 
-    Safe is: merging vertices on one spot, dropping unused vertices and degenerate or repeated faces, making the winding
-    agree, turning an inside-out mesh, filling small holes, smoothing the few tiny folds that scans have.
+    Safe is: merging vertices on one spot, dropping unused vertices, degenerate or repeated faces and those inside where
+    parts meet along edges, making the winding agree, turning an inside-out mesh, filling small holes, smoothing the few
+    tiny folds that scans have.
 
     Args:
         mesh: any triangles.
@@ -75,7 +77,7 @@ def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
     actions: list[str] = []
     try:
         # A vertex that no face uses may lie anywhere; left in, it would set the size that tolerances are relative to.
-        for step in (drop_unused, merge_vertices, drop_degenerate_faces, drop_unused):
+        for step in (drop_unused, merge_vertices, drop_degenerate_faces, drop_inner_faces, drop_unused):
             mesh, done = step(mesh)
             actions += done
     except MeshError as bad:  # a step knows the mesh, not the file that it came from

@@ -10,7 +10,15 @@ from pliant.arrays import Floats, Ints
 from pliant.errors import MeshError, Problem
 from pliant.objects.mesh.intersection import SelfIntersection, self_intersections
 from pliant.objects.mesh.mesh import Mesh, position_text
-from pliant.objects.mesh.topology import Hole, connected, disagreeing_faces, edges_of, half_edge_pairs, holes_of
+from pliant.objects.mesh.topology import (
+    Hole,
+    connected,
+    disagreeing_faces,
+    edges_of,
+    half_edge_pairs,
+    holes_of,
+    winding_number,
+)
 
 MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
 FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
@@ -18,6 +26,8 @@ SMALL_HOLE = 0.1  # a hole is small if its perimeter is below this fraction of t
 HOLE_EDGES = 100  # ... and if it has no more edges than this
 FLAT = 1e-9  # a face lower than this fraction of the diagonal has no area worth the name
 FEW_CROSSINGS = 50  # a scan's blemishes; more of them are a wrong shape, not a blemish
+MOST_PATCHES = 200  # more parts than this between edges of four faces are no few solids set together
+BESIDE = 1e-4  # how far beside a face it is asked whether that is inside, as a fraction of the diagonal
 RELAX = 0.005  # farthest that a vertex may be moved to undo a crossing, as a fraction of the diagonal
 
 
@@ -97,6 +107,38 @@ def drop_degenerate_faces(mesh: Mesh) -> Repair:
         actions.append(f"removed {gone} (first near {position_text(place)})")
         f = f_new
     return Repair(Mesh(mesh.vertices, f, mesh.name) if actions else mesh, actions)
+
+
+def drop_inner_faces(mesh: Mesh) -> Repair:
+    """Remove what lies inside where closed parts meet along edges of four faces: a ball set on the end of a cylinder.
+
+    The edges of two faces join faces to patches. Where a patch bounds the body, the surface goes round a point on its
+    one side and not round one on the other. Nothing is done where edges of more than two faces would be left.
+    """
+    edges = edges_of(mesh.faces)
+    if not (edges.count > 2).any():
+        return Repair(mesh, [])
+    first, second = half_edge_pairs(edges)
+    patch = connected(len(mesh.faces), first // 3, second // 3)
+    # the largest face of every patch stands for it
+    order = np.lexsort((-mesh.face_areas, patch))
+    chosen = order[np.unique(patch[order], return_index=True)[1]]
+    if len(chosen) > MOST_PATCHES:
+        return Repair(mesh, [])
+    step = BESIDE * mesh.diagonal * mesh.face_normals[chosen]
+    bounds = [
+        (abs(winding_number(mesh, centre + s)) > 0.5) != (abs(winding_number(mesh, centre - s)) > 0.5)
+        for centre, s in zip(mesh.face_centres[chosen], step, strict=True)
+    ]
+    keep = np.array(bounds)[patch]
+    if keep.all() or not keep.any() or (edges_of(mesh.faces[keep]).count > 2).any():
+        return Repair(mesh, [])
+    gone = np.flatnonzero(~keep)
+    action = (
+        f"removed {_count(len(gone), 'face', 'faces')} inside the body, where its parts meet (first: face {gone[0]}, "
+        f"near {position_text(mesh.face_centres[gone[0]])})"
+    )
+    return Repair(Mesh(mesh.vertices, mesh.faces[keep], mesh.name), [action])
 
 
 def unify_winding(mesh: Mesh) -> Repair:

@@ -13,7 +13,15 @@ from pliant.viewer.page.task_panel import TaskPanel
 from pliant.viewer.report.figures import colour_bar
 from pliant.viewer.report.grasp_plots import grasp_figures
 from pliant.viewer.report.pad_pressures import pad_image
-from pliant.viewer.report.plan_text import contact_rows, duration_text, moment_rows, summary, table
+from pliant.viewer.report.plan_text import (
+    contact_rows,
+    duration_text,
+    ending_text,
+    holding_text,
+    moment_rows,
+    summary,
+    table,
+)
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, PUSH, WEIGHT, css
 from pliant.viewer.scene.object_surface import ColourBy
 from pliant.viewer.still.render import png_source
@@ -106,22 +114,28 @@ class Panels:
 
     # -- what has changed ----------------------------------------------------------------------------------------
 
-    def show_task(self) -> None:
-        """Another task or plan is open."""
-        tab = self.tab
-        if tab.plan is not None:
-            best = tab.plan.best
-            sentences = summary(tab.plan)[:3] if best is None else [summary(tab.plan)[0], duration_text(best)]
-        else:
-            assert tab.task is not None
-            sentences = [f"{tab.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
-        self.summary.content = text_block(" ".join(sentences), "summary")
-        self.hypotheses.show_plan(tab.plan)
-        self.task.show_task()
+    def show_task(self, *, keep_fields: bool = False) -> None:
+        """Another task or plan is open; ``keep_fields`` as for `Tab.open`."""
+        self.hypotheses.show_plan(self.tab.plan)
+        self.task.show_task(keep_fields=keep_fields)
         self.show_rank()
+
+    def _show_summary(self) -> None:
+        tab = self.tab
+        assert tab.task is not None
+        if tab.plan is not None:
+            best, sentences = tab.plan.best, summary(tab.plan)
+            if best is not None:
+                sentences = [sentences[0], duration_text(best), ending_text(tab.plan)]
+        elif tab.grasp is not None:
+            sentences = [f"Best grasp so far: {holding_text(tab.task, tab.grasp)}.", duration_text(tab.grasp)]
+        else:
+            sentences = [f"{tab.task.assembly.name}: not planned yet. Change it under Task and press Plan."]
+        self.summary.content = text_block(" ".join(filter(None, sentences)), "summary")
 
     def show_rank(self, *, dragged: bool = False) -> None:
         """Another grasp is shown."""
+        self._show_summary()
         duration = self.tab.player.duration
         self.slider.max = max(round(duration, 2), 0.01)
         self.slider.visible = self.play.visible = self.speed.visible = duration > 0.0

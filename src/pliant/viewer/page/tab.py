@@ -74,26 +74,34 @@ class Tab:
         """The grasp that is shown."""
         return self.plan_scene.grasp if self.plan_scene is not None else None
 
-    def open(self, viewed: ViewedTask) -> None:
-        """Show a task or a plan: the object first, then the robot, then texts and plots, then the other shapes."""
+    def open(self, viewed: ViewedTask, *, keep_fields: bool = False) -> None:
+        """Show a task or a plan: the object first, then the robot, then texts and plots, then the other shapes.
+
+        Args:
+            viewed: what to show.
+            keep_fields: leave the task's fields, and the message below them, as they are on the page.
+        """
         with self.lock:
             if self.closed or self.viewed is viewed:
                 return
             self.player.pause()
-            again = self.viewed is not None
+            before = self.task
             with self.client.atomic():
                 if self.plan_scene is not None:
                     self.plan_scene.clear()
                 self.viewed = viewed
                 self.plan_scene = PlanScene(self.client.scene, viewed, self.options)
-                self.aim(always=again)
+                if before is None:
+                    self.aim()
+                elif not np.allclose(default_viewpoint(before), default_viewpoint(viewed.task)):
+                    self.aim(always=True)
                 self._show_rank(self.plan_scene, viewed.first)
             self.client.flush()
             with self.client.atomic():
                 self.plan_scene.add_robot(self.plan_scene.at(self.player.time))
             self.client.flush()
             with self.client.atomic():
-                self.panels.show_task()
+                self.panels.show_task(keep_fields=keep_fields)
         self._send_shapes()
 
     def aim(self, *, always: bool = False) -> None:

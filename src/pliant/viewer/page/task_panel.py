@@ -15,10 +15,10 @@ import yaml
 
 from pliant.documents import parse_document, parse_mapping
 from pliant.errors import InputError
-from pliant.planner import Plan, Task
+from pliant.planner import EFFORTS, Plan, PlannedGrasp, Stopped, Task
 from pliant.robot import shipped_names
 from pliant.viewer.page.markup import message
-from pliant.viewer.report.plan_text import common_reasons
+from pliant.viewer.report.plan_text import common_reasons, ending_text
 from pliant.viewer.scene.viewed_task import ViewedTask
 
 if TYPE_CHECKING:
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 DECIMALS = 3
 """Of a number in the page, at least: viser shows, and lets be typed, no more of them than a field's steps have."""
+MOST_FORCES = 5
+"""Forces of the newest best grasps that are listed while planning."""
 HAND = ("robot", "hand")
 DENSITY = ("object", "material", "density")
 ROTATE = ("task", "move", "rotate")
+EFFORT = ("planner", "effort")
 
 
 class TaskField(NamedTuple):
@@ -90,6 +93,7 @@ def task_fields() -> tuple[TaskField, ...]:
         TaskField("Goal", "Turn [deg]", (*ROTATE, "angle_deg"), 0.0, 1.0),
         TaskField("Goal", "Frame", (*move, "frame"), "palm", options=("palm", "object", "world")),
         TaskField("Goal", "Moved by", ("task", "by"), "fingers", options=("fingers", "arm", "both")),
+        TaskField("Search", "Effort", EFFORT, "normal", options=tuple(EFFORTS)),
         TaskField("Search", "Directions", ("planner", "faces"), 60, 1, 4),
         TaskField("Search", "Rolls", ("planner", "rolls"), 8, 1, 1),
         TaskField("Search", "At most", ("planner", "hypotheses"), 1500, 100, 1),
@@ -98,7 +102,7 @@ def task_fields() -> tuple[TaskField, ...]:
 
 
 class PlanningStopped(Exception):
-    """The user pressed stop."""
+    """The user pressed stop before a grasp was found, or closed the tab."""
 
 
 def edited(source: str, changes: dict[tuple[str, ...], Any]) -> dict[str, Any]:
@@ -135,6 +139,8 @@ class TaskPanel:
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._planning = False
+        self._forces: list[float] = []
         self._readable = False
         gui = self.gui
         for folder, fields in groupby(self._fields, key=lambda field: field.folder):
@@ -150,7 +156,7 @@ class TaskPanel:
         self.save_task = gui.add_button("Save task", disabled=True)
         self.save_plan = gui.add_button("Save plan", disabled=True)
         self.plan_button.on_click(lambda _: self.start())
-        self.stop_button.on_click(lambda _: self._stop.set())
+        self.stop_button.on_click(lambda _: self.stop())
         self.save_task.on_click(self._send_task)
         self.save_plan.on_click(self._send_plan)
 
@@ -167,11 +173,13 @@ class TaskPanel:
 
     # -- values --------------------------------------------------------------------------------------------------
 
-    def show_task(self) -> None:
-        """Show the values of the task that is open now."""
+    def show_task(self, *, keep_fields: bool = False) -> None:
+        """Show the values of the task that is open now, unless it came from these fields and they are to be kept."""
         task = self.tab.task
         assert task is not None
         self.save_plan.disabled = self.tab.plan is None
+        if keep_fields:
+            return
         values = _with_defaults(task.source)
         self._readable = values is not None
         self.plan_button.disabled = self.save_task.disabled = not self._readable
@@ -223,9 +231,11 @@ class TaskPanel:
     def start(self) -> None:
         """Plan in the background; a second press while it runs does nothing."""
         with self.tab.lock:
-            if self.tab.viewed is None or (self._thread is not None and self._thread.is_alive()):
+            if self.tab.viewed is None or self._planning:
                 return
+            self._planning = True
             self._stop.clear()
+            self._forces = []
             self._thread = threading.Thread(target=self._run, name="pliant-planning", daemon=True)
             self.plan_button.disabled, self.stop_button.disabled = True, False
             self.progress.value, self.progress.visible = 0.0, True
@@ -233,35 +243,61 @@ class TaskPanel:
             self._thread.start()
 
     def stop(self) -> None:
-        """Give up planning at the next progress report."""
-        self._stop.set()
+        """End the search; the best grasp so far becomes the plan."""
+        self._stop.set()  # at once: the lock may be held by what is being drawn
+        with self.tab.lock:
+            if self._planning:
+                self.stop_button.disabled = True
+                self._show_message("stopping ...")
 
     def _run(self) -> None:
+        before = self.tab.viewed
+        assert before is not None
+        error = True
+        try:
+            text, error = self._plan(before), False
+        except PlanningStopped:
+            text, error = "stopped before a grasp was found", False
+        except InputError as bad:
+            text = str(bad)
+        except Exception as bug:  # shown in the page; the server goes on
+            text = f"planning failed: {type(bug).__name__}: {bug}"
+        with self.tab.lock:
+            self._planning = False
+            self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
+            self.progress.visible = False
+            self._show_message(text, error=error)
+
+    def _plan(self, before: ViewedTask) -> str:
+        """Plan and open the result; the answer is what to say about it."""
         import pliant.planner
 
-        viewer, viewed = self.tab.viewer, self.tab.viewed
-        assert viewed is not None
+        viewer = self.tab.viewer
+        task = pliant.planner.with_arm(self.read())
+        so_far = ViewedTask(task, folder=before.folder)
         try:
-            task = self.read()
             with self._turn():
                 self._show_message("planning ...")
                 planning = viewer.planning or pliant.planner.plan
-                plan = planning(task, jobs=viewer.jobs, seed=int(self.seed.value), progress=self._progress)
-            result = ViewedTask(plan.task, plan, folder=viewed.folder)
+                plan = planning(
+                    task,
+                    jobs=viewer.jobs,
+                    seed=int(self.seed.value),
+                    progress=self._progress,
+                    improved=lambda grasp: self._show_improved(so_far, grasp),
+                    stop=self._stop.is_set,
+                )
+            if self.tab.closed or (plan.stopped is Stopped.INTERRUPTED and not plan.grasps):
+                raise PlanningStopped
+            result = ViewedTask(plan.task, plan, folder=before.folder)
             viewer.open_in_new_tabs(result)
-            self.tab.open(result)
-            self._show_message(
-                f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
-            )
-        except PlanningStopped:
-            self._show_message("stopped")
-        except InputError as bad:
-            self._show_message(str(bad), error=True)
-        except Exception as bug:  # shown in the page; the server goes on
-            self._show_message(f"planning failed: {type(bug).__name__}: {bug}", error=True)
+            self.tab.open(result, keep_fields=True)
         finally:
-            self.plan_button.disabled, self.stop_button.disabled = not self._readable, True
-            self.progress.visible = False
+            if self.tab.viewed is so_far:  # it failed, and what it has shown belongs to no plan
+                self.tab.open(before, keep_fields=True)
+        text = f"{plan.status.value}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected, {plan.wall_s:.1f} s"
+        ending = ending_text(plan)
+        return f"{text}. {ending}" if ending else text
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -279,10 +315,26 @@ class TaskPanel:
 
     def _progress(self, stage: str, done: int, total: int, rejected: dict[str, int]) -> None:
         if self._stop.is_set():
-            raise PlanningStopped
+            if self.tab.closed or not self._forces:
+                raise PlanningStopped
+            return  # the planner asks for itself, and keeps what it has found
         self.progress.value = 100.0 * done / max(total, 1)
         reasons = common_reasons(rejected, 3)
-        self._show_message(f"{stage}: {done} of {total}" + (f"; rejected: {reasons}" if reasons else ""))
+        forces = ", ".join(f"{force:.3g}" for force in self._forces[-MOST_FORCES:])
+        self._show_message(
+            f"{stage}: {done} of {total}"
+            + (f"; forces so far: {forces} N" if forces else "")
+            + (f"; rejected: {reasons}" if reasons else "")
+        )
+
+    def _show_improved(self, so_far: ViewedTask, grasp: PlannedGrasp) -> None:
+        """Show a grasp that is better than those before it; called by the planner, from the thread that plans."""
+        so_far.add(grasp)
+        self._forces.append(grasp.largest_force)
+        if self.tab.viewed is so_far:
+            self.tab.show_rank(so_far.first)
+        else:
+            self.tab.open(so_far, keep_fields=True)
 
     def _show_message(self, text: str, *, error: bool = False) -> None:
         self.message.content = message(text, "message", error=error)

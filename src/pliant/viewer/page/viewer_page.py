@@ -22,7 +22,7 @@ from pliant.viewer.scene.viewed_task import ViewedTask
 PANEL_WIDTH = 400
 """Of the controls beside the scene [pixels]."""
 Planning = Callable[..., Plan]
-"""``plan(task, jobs=, seed=, progress=)`` with ``progress(stage, done, total, rejected)``."""
+"""Called like `pliant.planner.plan`, with ``jobs``, ``seed``, ``progress``, ``improved`` and ``stop``."""
 
 
 class Viewer(ServedPage):

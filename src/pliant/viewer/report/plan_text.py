@@ -9,38 +9,72 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.planner import HeldState, Moment, Plan, PlannedGrasp, PlanStatus, Rejection, Stage, force_share
+from pliant.planner import (
+    HeldState,
+    Moment,
+    Plan,
+    PlannedGrasp,
+    PlanStatus,
+    Rejection,
+    Stage,
+    Stopped,
+    Task,
+    force_share,
+)
 
 TextRow = dict[str, str]
 """A row of a table: cells by the header of their column."""
+ENDINGS = {
+    Stopped.INTERRUPTED: "The search was interrupted",
+    Stopped.SECONDS: "The search was ended by its time limit",
+    Stopped.FIRST: "The search was ended with its first grasp",
+}
+"""What ended a search before its budget was spent."""
 
 
 def summary(plan: Plan) -> list[str]:
     """The plan in a few plain sentences."""
-    task, robot = plan.task, plan.task.assembly.name
-    what = f"{task.body.mesh.name or 'the object'} ({1e3 * task.body.mass:.0f} g)"
-    tried = f"{len(plan.hypotheses)} hypotheses were tried with {robot}"
+    tried = f"{len(plan.hypotheses)} hypotheses were tried with {plan.task.assembly.name}"
     if plan.status is PlanStatus.NONE or plan.best is None:
-        sentences = [f"No grasp of {what} was found: {tried} and all were rejected.", *_most_common(plan)]
+        sentences = [f"No grasp of {_object(plan.task)} was found: {tried} and all were rejected.", *_most_common(plan)]
+        sentences += [ending_text(plan)] if plan.stopped in ENDINGS else []
         return [*sentences, plan.advice] if plan.advice else sentences
     best, state = plan.best, plan.best.grasp
-    fingers = ", ".join(best.hypothesis.fingers).replace("_", " ")
     sentences = [
-        f"{robot} holds {what} with {fingers} ({best.hypothesis.preshape} preshape); "
-        f"the largest contact force of the whole operation is {best.largest_force:.2f} N"
-        + _of_limit(best.largest_force, task.body.limits.force, "N")
-        + f", the largest pressure {1e-3 * best.largest_pressure:.1f} kPa"
-        + _of_limit(best.largest_pressure, task.body.limits.pressure, "kPa", 1e-3)
-        + _nominal(best)
-        + ".",
+        f"{holding_text(plan.task, best)}.",
         f"The surface gives by up to {_deepest(best):.2f} mm; the deformation moves the centre of mass by "
         f"{length_text(best.com_shift)} and changes the volume by {1e2 * state.volume_change:+.2f} %. "
         f"Friction is used up to {100 * max(s.friction_usage for s in best.states):.0f} %.",
         f"{tried}: {len(plan.grasps)} kept, {len(plan.rejections)} rejected. {duration_text(best)}",
         *_most_common(plan),
     ]
+    sentences += [ending_text(plan)] if plan.stopped in ENDINGS else []
     sentences += [f"Note: {warning}" for warning in best.warnings]
     return [*sentences, plan.advice] if plan.advice else sentences
+
+
+def holding_text(task: Task, grasp: PlannedGrasp) -> str:
+    """Which fingers hold the object, and how hard they press."""
+    fingers = ", ".join(grasp.hypothesis.fingers).replace("_", " ")
+    return (
+        f"{task.assembly.name} holds {_object(task)} with {fingers} ({grasp.hypothesis.preshape} preshape); "
+        f"the largest contact force of the whole operation is {grasp.largest_force:.2f} N"
+        + _of_limit(grasp.largest_force, task.body.limits.force, "N")
+        + f", the largest pressure {1e-3 * grasp.largest_pressure:.1f} kPa"
+        + _of_limit(grasp.largest_pressure, task.body.limits.pressure, "kPa", 1e-3)
+        + _nominal(grasp)
+    )
+
+
+def _object(task: Task) -> str:
+    return f"{task.body.mesh.name or 'the object'} ({1e3 * task.body.mass:.0f} g)"
+
+
+def ending_text(plan: Plan) -> str:
+    """What ended the search before its budget was spent; empty where nothing did."""
+    if plan.stopped not in ENDINGS:
+        return ""
+    return f"{ENDINGS[plan.stopped]}; a longer one may find {'less force' if plan.grasps else 'a grasp'}."
 
 
 def _nominal(grasp: PlannedGrasp) -> str:

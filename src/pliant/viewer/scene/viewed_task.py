@@ -27,7 +27,7 @@ CACHED_SHAPES = 256
 
 
 class ViewedTask:
-    """A task, and its plan if there is one.
+    """A task, and its plan if there is one, or the grasps that a search has found so far (``add``).
 
     Args:
         task: what stands around.
@@ -41,6 +41,7 @@ class ViewedTask:
     ) -> None:
         self.task, self.plan, self.measured = task, plan, measured
         self.folder = folder if folder is not None else Path()
+        self._found: tuple[PlannedGrasp, ...] = ()
         self._robot: dict[str, list[ColouredMesh]] | None = None
         self._surfaces: dict[int, ObjectSurface] = {}
         self._shapes: OrderedDict[tuple[int | None, ColourBy, float, int], bytes] = OrderedDict()
@@ -49,12 +50,18 @@ class ViewedTask:
 
     @property
     def grasps(self) -> tuple[PlannedGrasp, ...]:
-        """Kept grasps, best first."""
-        return self.plan.grasps if self.plan is not None else ()
+        """Kept grasps, best first; while a search goes on, those found so far, each better than those before."""
+        return self.plan.grasps if self.plan is not None else self._found
+
+    def add(self, grasp: PlannedGrasp) -> None:
+        """A search has found a better grasp. The ranks of the others stay: their shapes are cached by rank."""
+        self._found = (*self._found, grasp)
 
     @property
     def first(self) -> int:
         """Rank of the grasp to show first: the one that was run, else the best."""
+        if self.plan is None:
+            return max(len(self._found) - 1, 0)
         return self.measured.rank or 0 if self.measured is not None else 0
 
     def prepare(self) -> None:

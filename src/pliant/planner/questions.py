@@ -1,0 +1,168 @@
+"""What a search asks its workers: grade hypotheses, mend bad aims, improve good ones, press.   (theory 8.9)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant.arrays import Floats
+from pliant.planner.aim import Aim, aim, better_aim
+from pliant.planner.completion import complete
+from pliant.planner.context import PlanningContext
+from pliant.planner.hypotheses import Hypothesis, changed, random_change
+from pliant.planner.pressing import HandPose, press_hand
+from pliant.planner.promise import Promise, promise
+from pliant.planner.reasons import Failure, Rejection
+from pliant.planner.results import PlannedGrasp, StableGrasp
+from pliant.planner.stability import HeldGrasp, grasp_quality_of, unsound
+
+CLIMB = 20
+"""Others that are looked at on the way from a bad aim to a sound one."""
+GENERATIONS, OFFSPRING = 2, 12
+"""Improving an aim takes so many generations of so many neighbours .."""
+CHOSEN = 4
+""".. of which at most so many, the best, say where the next generation begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Grade hypotheses."""
+
+    hypotheses: tuple[Hypothesis, ...]
+
+    def __call__(self, context: PlanningContext) -> list[Aim]:
+        """One aim for each."""
+        return [aim(context, hypothesis) for hypothesis in self.hypotheses]
+
+
+@dataclass(frozen=True, eq=False)
+class Mend:
+    """Look for a better aim near a bad one."""
+
+    start: Aim
+    seed: int
+
+    def __call__(self, context: PlanningContext) -> tuple[Aim, int]:
+        """The better one, and how many were looked at."""
+        rng = np.random.default_rng([self.seed, self.start.hypothesis.number])
+        return better_aim(context, self.start, rng, tries=CLIMB)
+
+
+@dataclass(frozen=True, eq=False)
+class Improve:
+    """Look for a smaller promise near a sound aim.
+
+    Args:
+        start: the aim.
+        number: of the hypothesis that it becomes.
+        size: of the changes; 1: as large as `random_change` makes them.
+        seed: of the search, and ..
+        turn: .. how often it was asked for this aim.
+    """
+
+    start: Aim
+    number: int
+    size: float
+    seed: int
+    turn: int
+
+    def __call__(self, context: PlanningContext) -> tuple[Aim, int]:
+        """The best sound aim found, the start where none is better; and how many were looked at.
+
+        An evolution strategy: the next generation lies around the weighted mean of the best of the last.
+        """
+        rng = np.random.default_rng([self.seed, self.number, self.turn])
+        centre = replace(self.start.hypothesis, number=self.number)
+        best = replace(self.start, hypothesis=centre)
+        for _ in range(GENERATIONS):
+            changes = [random_change(context.assembly, rng, self.size) for _ in range(OFFSPRING)]
+            found = [aim(context, changed(centre, context.assembly, change)) for change in changes]
+            order = sorted((k for k in range(OFFSPRING) if found[k].sound), key=lambda k: found[k].grade)[:CHOSEN]
+            if not order:
+                break
+            best = min(best, found[order[0]], key=lambda other: other.grade)
+            centre = changed(centre, context.assembly, _mean(changes, order))
+        return best, GENERATIONS * OFFSPRING
+
+
+def _mean(changes: list[Floats], order: list[int]) -> Floats:
+    """The mean of some changes, best first, weighted by their rank as in CMA-ES."""
+    weights = np.log(len(order) + 0.5) - np.log(np.arange(1, len(order) + 1))
+    return np.asarray(weights / weights.sum() @ np.array([changes[k] for k in order]))
+
+
+class Pressed(NamedTuple):
+    """What became of a pressed hypothesis.
+
+    Attributes:
+        hypothesis: as it was pressed.
+        pressed: whether it came as far as being pressed.
+        stable: the stable grasp, if it is one.
+        promised: the force that its first touches promised [N].
+        answer: the operation, or why there is none.
+    """
+
+    hypothesis: Hypothesis
+    pressed: bool
+    stable: StableGrasp | None
+    promised: float
+    answer: PlannedGrasp | Rejection
+
+
+@dataclass(frozen=True, eq=False)
+class Press:
+    """Press a hypothesis and complete the operation where that needs no more force than ``bound`` [N]."""
+
+    hypothesis: Hypothesis
+    bound: float
+
+    def __call__(self, context: PlanningContext) -> Pressed:
+        """What becomes of it."""
+        return pressed(context, self.hypothesis, self.bound)
+
+
+def pressed(context: PlanningContext, hypothesis: Hypothesis, bound: float = np.inf) -> Pressed:
+    """Exact touches, pressing, stability and the whole operation of one hypothesis."""
+    number = hypothesis.number
+    promised = promise(context, hypothesis)
+    if isinstance(promised, Failure):
+        return Pressed(hypothesis, False, None, np.inf, promised.rejection(number))
+    grasp = hold(context, promised, bound)
+    if isinstance(grasp, Failure):
+        return Pressed(hypothesis, True, None, promised.force, grasp.rejection(number))
+    stable = StableGrasp(number, grasp.held.largest_force, grasp.epsilon)
+    return Pressed(hypothesis, True, stable, promised.force, complete(context, grasp, bound))
+
+
+def try_hypothesis(context: PlanningContext, hypothesis: Hypothesis) -> HeldGrasp | Rejection:
+    """A hypothesis as far as a stable grasp."""
+    promised = promise(context, hypothesis)
+    grasp = promised if isinstance(promised, Failure) else hold(context, promised)
+    return grasp.rejection(hypothesis.number) if isinstance(grasp, Failure) else grasp
+
+
+def hold(context: PlanningContext, promised: Promise, bound: float = np.inf) -> HeldGrasp | Failure:
+    """Press what promises to hold until it does."""
+    hypothesis, T_world_object = promised.hypothesis, context.task.T_world_object
+    T_world_palm = T_world_object * hypothesis.T_object_palm
+    held = press_hand(
+        context.presser,
+        promised.closing,
+        HandPose(promised.q_open, T_world_palm),
+        T_world_object,
+        forces=promised.forces,
+        bound=bound,
+    )
+    if isinstance(held, Failure):
+        return held
+    if (failure := unsound(context, held)) is not None:
+        return failure
+    q_touch = context.hand.with_arm(promised.closing.q, promised.q_open)
+    return HeldGrasp(hypothesis, T_world_palm, promised.q_open, q_touch, held, grasp_quality_of(held))
+
+
+def ask(context: PlanningContext, question: Any) -> Any:
+    """Answer a question of the search; what the workers do."""
+    return question(context)
