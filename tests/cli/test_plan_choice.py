@@ -49,19 +49,24 @@ def test_the_shortlist_of_the_task_file_decides_between_least_force_and_best_joi
     def chosen(planner: str) -> dict[str, Any]:
         return answer_of(tmp_path, capsys, "parallel_gripper", 0.6, f"hypotheses: 24, {planner}")[0]
 
-    everything = chosen("keep: 100, force_tolerance: 1")
+    # as many are kept or listed in each, so that the searches are the same
+    everything = chosen("keep: 100, shortlist: 100, force_tolerance: 1")
     grasps = [everything["best"], *everything["runners_up"]]
     least = min(grasps, key=lambda grasp: grasp["max_force_n"])
     listed = [grasp for grasp in grasps if grasp["max_force_n"] <= 2.0 * least["max_force_n"]]
     widest = min(listed, key=lambda grasp: grasp["joint_range"])
     assert widest["hypothesis"] != least["hypothesis"]
 
-    alone, long = chosen("keep: 1, shortlist: 1, force_tolerance: 1"), chosen("keep: 1, force_tolerance: 1")
+    alone = chosen("keep: 100, shortlist: 1, force_tolerance: 1")
+    long = chosen("keep: 1, shortlist: 100, force_tolerance: 1")
     assert alone["best"]["hypothesis"] == least["hypothesis"]
     assert alone["choice"] | {"rule": "least force", "shortlisted": 1} == alone["choice"]
-    assert long["best"]["hypothesis"] == widest["hypothesis"]
-    assert long["choice"] | {"rule": "best joint range", "shortlisted": len(listed)} == long["choice"]
-    assert "gentlest" in long["advice"] and "joint range" in long["advice"]
+    assert long["best"]["joint_range"] <= 1.01 * widest["joint_range"]
+    # a gripper's jaws stand alike in all grasps of a ball: their joint ranges tie
+    tied = sum(grasp["joint_range"] <= 1.01 * widest["joint_range"] for grasp in listed) > 1
+    rule = "shortest arm path" if tied else "best joint range"
+    assert long["choice"] | {"rule": rule, "shortlisted": len(listed)} == long["choice"]
+    assert "gentlest" in long["advice"]
     # the others of the shortlist were completed, and are told apart from those that need more force
     reason = "choice: others among the gentlest keep their joints nearer to the middle"
     assert long["rejected"][reason] == len(listed) - 1
@@ -73,7 +78,7 @@ def test_with_the_cost_loading_the_wanted_forces_are_those_of_least_loading(
 ) -> None:
     """Without reserves and without the least force that pads feel, so that nothing but the cost decides."""
     monkeypatch.setattr("pliant.planner.context.least_felt", lambda assembly: 0.0)
-    answer, found = answer_of(tmp_path, capsys, "schunk_sdh2", 0.8, "hypotheses: 6, keep: 1, cost: loading", seed=1)
+    answer, found = answer_of(tmp_path, capsys, "schunk_sdh2", 0.8, "effort: quick, keep: 1, cost: loading")
     assert answer["choice"]["cost"] == "loading"
     assert found.best is not None
     state, task = found.best.grasp, found.task
