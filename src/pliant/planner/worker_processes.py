@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from pliant.contact import compiled_here
@@ -64,20 +68,86 @@ class Worker:
         return Answers(answers, time.process_time() - start)
 
 
-_here: Worker | None = None
-
-
-def _begin(known: PlanningContext | Task, first: Any) -> None:
-    global _here
+def _serve(known: PlanningContext | Task, first: Any, questions: Any) -> None:
+    """What a worker process does: answer until nobody asks any more."""
     # the terminal sends Ctrl-C to everyone; the parent decides what becomes of us
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent()
-    _here = Worker(known if isinstance(known, PlanningContext) else PlanningContext(known), first)
+    worker = Worker(known if isinstance(known, PlanningContext) else PlanningContext(known), first)
+    while True:
+        try:
+            job, items = questions.recv()
+        except EOFError:
+            return
+        try:
+            questions.send(worker.work(job, items))
+        except Exception as error:
+            error.add_note("".join(traceback.format_exception(error)))
+            questions.send(error)
 
 
-def _work(job: Job, items: list[Any]) -> Answers:
-    assert _here is not None
-    return _here.work(job, items)
+class _Pool:
+    """Worker processes with a pipe of its own for each.
+
+    One that is ended in the middle of an answer leaves no lock taken and no half answer that another would read: with
+    the shared queues of `concurrent.futures` the program waited for the rest of such an answer for ever.
+    """
+
+    def __init__(self, processes: Any, count: int, known: PlanningContext | Task, first: Any) -> None:
+        self._asked: SimpleQueue[tuple[Future[Answers], Job, list[Any]] | None] = SimpleQueue()
+        self._processes, self._threads = [], []
+        for _ in range(count):
+            here, there = processes.Pipe()
+            process = processes.Process(target=_serve, args=(known, first, there), daemon=True)
+            with _deaf_children():
+                process.start()
+            there.close()
+            self._processes.append(process)
+            self._threads.append(threading.Thread(target=self._relay, args=(here,), daemon=True))
+        for thread in self._threads:  # only now: a thread that runs while another process is forked may hold a lock
+            thread.start()
+
+    def _relay(self, pipe: Any) -> None:
+        """Give one worker question after question."""
+        with pipe:
+            while (asked := self._asked.get()) is not None:
+                future, job, items = asked
+                try:
+                    pipe.send((job, items))
+                    answer = pipe.recv()
+                except (EOFError, OSError):
+                    answer = RuntimeError("a worker process ended unexpectedly, perhaps for want of memory")
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+
+    def begin(self, job: Job, items: list[Any]) -> Callable[..., Answers]:
+        """Ask; the answer is what the returned function returns, unless nobody waits for it any more."""
+        future: Future[Answers] = Future()
+        self._asked.put((future, job, items))
+
+        def answer(ended: Callable[[], bool] = lambda: False) -> Answers:
+            while True:
+                try:
+                    return future.result(POLL)
+                except TimeoutError:
+                    if ended():
+                        raise Ended from None
+
+        return answer
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join(5.0)
+            if process.exitcode is None:
+                process.kill()
+        for _ in self._threads:
+            self._asked.put(None)
 
 
 @contextmanager
@@ -94,7 +164,6 @@ def worker_processes(context: PlanningContext, count: int) -> Iterator[Spread]:
 
             yield lambda job, lists, ahead, ended: _in_order(partial(here, job), lists, ahead, ended)
         return
-    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
     forks = "fork" in get_all_start_methods()
@@ -103,49 +172,15 @@ def worker_processes(context: PlanningContext, count: int) -> Iterator[Spread]:
         # a forked process has the context already; making it again takes seconds
         processes = get_context("fork" if forks else "spawn")
         first = None if compiled_here() else processes.Lock()
-        pool = ProcessPoolExecutor(count, processes, _begin, (known, first))
-
-        unanswered: set[Any] = set()
-
-        def begin(job: Job, items: list[Any]) -> Callable[[], Answers]:
-            with _deaf_children():
-                future = pool.submit(_work, job, items)
-            unanswered.add(future)
-            future.add_done_callback(unanswered.discard)
-
-            def answer(ended: Callable[[], bool] = lambda: False) -> Answers:
-                while True:
-                    try:
-                        return future.result(POLL)
-                    except TimeoutError:
-                        if ended():
-                            raise Ended from None
-
-            return answer
-
+        pool = _Pool(processes, count, known, first)
         try:
-            yield lambda job, lists, ahead, ended: _in_order(partial(begin, job), lists, ahead, ended)
-            if unanswered:
-                _end(pool)
-            else:
-                pool.shutdown()
-        except BaseException:
-            _end(pool)
-            raise
+            yield lambda job, lists, ahead, ended: _in_order(partial(pool.begin, job), lists, ahead, ended)
+        finally:
+            pool.close()
 
 
 class Ended(Exception):
     """Nobody waits for the answer any more."""
-
-
-def _end(pool: Any) -> None:
-    """End worker processes, whatever they are doing."""
-    processes = list((getattr(pool, "_processes", None) or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.join(5.0)
 
 
 def _in_order(
