@@ -49,6 +49,8 @@ ASTRAY = 2
 """So many of them may lie on the way to a better one."""
 FACING = 0.01
 """A pad that faces beside the surface by an angle counts as one that is so far away [m/rad]."""
+DEPTHS = 1e-4, 1e-3
+"""Fingers are taken to press in at least and at most so far, to see where on a pad they do [m]."""
 LEVER = 0.1
 """Turns of the hand count as shifts at this distance [m]."""
 DAMPING = 0.1
@@ -130,7 +132,7 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
         return Aim(hypothesis, Grade(2, placed.margin), placed)
     if (hit := _collides_later(context, placed, q_open, closed.q, T_world_palm)) is not None:
         return Aim(hypothesis, Grade(2, 0.0), hit)
-    if context.task.goal.moves and context.task.goal.by is Carrier.FINGERS:
+    if context.task.goal.moves:
         moved = promised_move(context, closed.q, T_world_palm, closed.touching)
         if isinstance(moved, Failure):
             return Aim(hypothesis, Grade(1, moved.margin), moved)
@@ -227,9 +229,9 @@ def _close(
     T = context.task.T_world_object
     links: list[HandLink] = []
     points, normals = [], []
-    sharpest = 0.0
+    sharpest, depth = 0.0, _depth(context, max(len(touched), 2))
     for link in touched:
-        point, outward = hand.sampled_place(context.prepared, link, poses[link])
+        point, outward = hand.sampled_place(context.prepared, link, poses[link], depth)
         sharpest = max(sharpest, hand.sharpness(context.prepared, point, outward))
         links.append(hand.links[link])
         points.append(T.act(point))
@@ -238,6 +240,11 @@ def _close(
     radii = np.full(len(links), PATCH)
     touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), radii)
     return _Closed(q, touching, list(touched.values()), sharpest)
+
+
+def _depth(context: PlanningContext, count: int) -> float:
+    """About how far so many fingers will press into the object [m]."""
+    return float(np.clip(context.presser.first_depth(count), *DEPTHS))
 
 
 def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothesis) -> pin.SE3 | None:
@@ -249,7 +256,7 @@ def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothe
     depth = AT_OBJECT - float(hand.sample_distances(context.prepared, bounds)[link])
     if depth > WORTH_MOVING:
         return None
-    _, outward = hand.sampled_place(context.prepared, link, poses[link])
+    _, outward = hand.sampled_place(context.prepared, link, poses[link], DEPTHS[1])
     return pin.SE3(np.eye(3), (max(depth, 0.0) + AT_OBJECT) * outward)
 
 
@@ -351,19 +358,28 @@ def promised_forces(
 
 
 def promised_move(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, touching: Touching) -> float | Failure:
-    """Largest wanted force at the end of the move [N], as far as the fingers can carry it out."""
-    T = context.task.T_world_object
+    """Largest wanted force at the end of the move [N], as far as the fingers, or the arm, can carry it out.
+
+    What both do together is looked at as if the arm did it: the forces depend little on that, and where the fingers can
+    do no more the arm does the rest.
+    """
+    T, goal = context.task.T_world_object, context.task.goal
     centre = T.act(context.presser.weight.acting(T).centre)
-    reach = FingerReach(context, q, T_world_palm, T, touching, centre)
     path = object_path(context, T, T_world_palm, centre)
-    places = [path[i] for i in sorted({round(k * (len(path) - 1) / (PLACES - 1)) for k in range(PLACES)})]
-    q_end = reach.along(places)
-    if isinstance(q_end, Failure):
-        return q_end
-    carried = places[-1] * T.inverse()
+    if goal.by is Carrier.FINGERS:
+        reach = FingerReach(context, q, T_world_palm, T, touching, centre)
+        places = [path[i] for i in sorted({round(k * (len(path) - 1) / (PLACES - 1)) for k in range(PLACES)})]
+        q_end = reach.along(places)
+        if isinstance(q_end, Failure):
+            return q_end
+    else:
+        q_end = q
+    carried = path[-1] * T.inverse()
+    if goal.by is not Carrier.FINGERS:
+        T_world_palm = carried * T_world_palm
     there = touching._replace(
         points=np.array([carried.act(point) for point in touching.points]),
         normals=touching.normals @ carried.rotation.T,
     )
-    forces = promised_forces(context, q_end, T_world_palm, places[-1], there)
+    forces = promised_forces(context, q_end, T_world_palm, path[-1], there)
     return forces if isinstance(forces, Failure) else float(forces.max())

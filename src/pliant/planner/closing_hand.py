@@ -25,8 +25,8 @@ BESIDE = 4e-3
 """Edges of the object nearer than this to a touch make it a sharp one [m]."""
 SHARP_EDGE = np.radians(40.0)
 """Edges at which a pad's surface turns by more press harder than its faces."""
-SOFT = 3e-4
-"""Sample points count as touching the more, the less they are further away than the nearest, on this scale [m]."""
+PAD_SAMPLES = 700
+"""Points on a pad: where on it a flat thing presses depends on tenths of a degree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class HandLink:
         surface: prepared for contact.
         pad: what the description says of its pad; None if it has none (it may touch, but should not).
         points: surface points for a quick bound, in the link's frame [m].
+        pad_points: of its pad, close to each other [m]; those of all its surface where it has none.
         cover: no place of the surface is further than this from one of them [m].
         reach: largest distance of its surface from its own origin [m].
         cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
@@ -52,6 +53,7 @@ class HandLink:
     surface: PadSurface
     pad: Pad | None
     points: Floats
+    pad_points: Floats
     cover: float
     reach: float
     cells: Floats
@@ -194,7 +196,11 @@ class ClosingHand:
                 if mesh is None:
                     continue
                 surface = PadSurface(link.name, MeshSurface.of(mesh), friction=friction)
-            points, cover = _even_points(mesh, SAMPLES)
+            points, cover = _even_points(mesh.vertices, mesh.faces, SAMPLES)
+            pad_points = points
+            if pad is not None:
+                faces = mesh.faces if sound.faces is None else mesh.faces[sound.faces]
+                pad_points, _ = _even_points(mesh.vertices, faces, PAD_SAMPLES)
             reach = float(np.linalg.norm(mesh.vertices, axis=1).max())
             layouts = [cell_layout(array) for array in arrays.get(link.name, [])]
             cells = np.concatenate([np.zeros((0, 3)), *(layout.centres[layout.exists] for layout in layouts)])
@@ -206,7 +212,9 @@ class ClosingHand:
             elif pad is not None:
                 middle = np.mean(pad.region, axis=0) if pad.region is not None else mesh.bounds.mean(axis=0)
             edges = _sharp_edges(mesh) if pad is not None and not len(cells) else np.zeros((0, 3))
-            links.append(HandLink(link.name, owner, surface, pad, points, cover, reach, cells, size, middle, edges))
+            links.append(
+                HandLink(link.name, owner, surface, pad, points, pad_points, cover, reach, cells, size, middle, edges)
+            )
         return tuple(links)
 
     def on(self, assembly: Assembly, friction: float) -> ClosingHand:
@@ -356,12 +364,22 @@ class ClosingHand:
             k += max(1, int(now / max(group.speed * step, 1e-12)))
         return float(places[-1]), -1
 
-    def sampled_place(self, prepared: PreparedObject, link: int, T_object_link: pin.SE3) -> tuple[Floats, Floats]:
-        """Where a link's sample points are nearest to the object, and the object's outward normal there, its frame."""
+    def sampled_place(
+        self, prepared: PreparedObject, link: int, T_object_link: pin.SE3, depth: float
+    ) -> tuple[Floats, Floats]:
+        """About where a link presses on the object, and the object's outward normal there, its frame.
+
+        The mean of its sample points; those count the more, the less they are further away than the nearest. On the
+        scale of a third of the depth it is where a bed of springs, pressed in so far by a tilted pad, would press.
+
+        Args:
+            depth: about how far the link will be pressed in [m].
+        """
         field = _field(prepared)
-        points = self.links[link].points @ T_object_link.rotation.T + T_object_link.translation
+        points = np.vstack([self.links[link].points, self.links[link].pad_points])
+        points = points @ T_object_link.rotation.T + T_object_link.translation
         distances = field_values(points, field)
-        weights = np.exp(-(distances - distances.min()) / SOFT)
+        weights = np.exp(-(distances - distances.min()) / (depth / 3.0))
         point = weights @ points / weights.sum()
         around = point + 0.5 * field.step * np.vstack([np.eye(3), -np.eye(3)])
         values = field_values(around, field)
@@ -451,12 +469,11 @@ def _sharp_edges(mesh: Mesh) -> Floats:
     return np.asarray(((1.0 - shares) * start + shares * end).reshape(-1, 3))
 
 
-def _even_points(mesh: Mesh, count: int) -> tuple[Floats, float]:
+def _even_points(v: Floats, f: Ints, count: int) -> tuple[Floats, float]:
     """About ``count`` points spread evenly over a surface, always the same, and how far any place is from the nearest.
 
     Farthest-point choice from a dense sample of the triangles.
     """
-    v, f = mesh.vertices, mesh.faces
     n = 1
     while len(f) * (n + 1) * (n + 2) // 2 < 12 * count:
         n += 1

@@ -18,7 +18,6 @@ from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.pressing import closing_speeds, pressed_joints
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.stability import beside_pad
-from pliant.planner.task import Carrier
 
 PROBED = 2e-4
 """Fingers are pushed in at least so far to see where they touch [m]; further into what is soft."""
@@ -69,7 +68,7 @@ def promise(context: PlanningContext, hypothesis: Hypothesis) -> Promise | Failu
     if isinstance(forces, Failure):
         return forces
     largest = float(forces.max())
-    if context.task.goal.moves and context.task.goal.by is Carrier.FINGERS:
+    if context.task.goal.moves:
         moved = promised_move(context, q, T_world_palm, touching)
         if isinstance(moved, Failure):
             return moved
