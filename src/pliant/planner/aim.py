@@ -20,7 +20,7 @@ from pliant.planner.closing_hand import ClosingGroup, HandLink
 from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.drives import drives_at
 from pliant.planner.finger_reach import FingerReach, Touching, object_path
-from pliant.planner.hypotheses import Hypothesis, neighbour
+from pliant.planner.hypotheses import SHIFT, Hypothesis, changed, neighbour, unit_change
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.stability import AROUND, beside_pad
 from pliant.planner.task import Carrier
@@ -49,10 +49,12 @@ ASTRAY = 2
 """So many of them may lie on the way to a better one."""
 FACING = 0.01
 """A pad that faces beside the surface by an angle counts as one that is so far away [m/rad]."""
+NEAR = 5e-3
+"""As if pressed in so far: a pad that is tilted against a straight thing shall be turned, not shifted [m]."""
 DEPTHS = 1e-4, 1e-3
 """Fingers are taken to press in at least and at most so far, to see where on a pad they do [m]."""
-LEVER = 0.1
-"""Turns of the hand count as shifts at this distance [m]."""
+MOST = 4.0
+"""No part of a move is larger than this multiple of a usual change."""
 DAMPING = 0.1
 """Of the move that a bad aim suggests."""
 
@@ -78,13 +80,13 @@ class Aim:
         hypothesis: the hypothesis.
         grade: how bad it is.
         failure: what fails; None where nothing does.
-        move: of the hand in the object's frame, which may mend it; None where none is known.
+        move: a change of the hypothesis (`changed`) which may mend it; None where none is known.
     """
 
     hypothesis: Hypothesis
     grade: Grade
     failure: Failure | None
-    move: pin.SE3 | None = None
+    move: Floats | None = None
 
     @property
     def sound(self) -> bool:
@@ -92,11 +94,12 @@ class Aim:
         return self.failure is None
 
 
-def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = False) -> Aim:
+def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = False, rigid: bool = False) -> Aim:
     """Grade a hypothesis, cheap tests first.
 
     Args:
         explain: find out what is to blame where no forces hold it; takes longer.
+        rigid: what may mend it is a move of the hand as it is, without its fingers.
     """
     hand, T_world_object = context.hand, context.task.T_world_object
     preshape = hand.preshape(hypothesis.preshape)
@@ -108,21 +111,21 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
         failure = Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
         return Aim(hypothesis, Grade(7, AT_OBJECT - gap), failure, _out_of_object(context, q_open, hypothesis))
     T_world_palm = T_world_object * hypothesis.T_object_palm
-    wishes = _Wishes(T_world_palm)
-    if (deep := wishes.leave(context, hand.poses(q_open, T_world_palm))) > 0.0:
+    wishes = _Wishes(context, T_world_palm, rigid)
+    if (deep := wishes.leave(q_open)) > 0.0:
         failure = Failure(Reason.OPEN_HAND_HITS, deep)
-        return Aim(hypothesis, Grade(6, deep), failure, wishes.move(T_world_object))
+        return Aim(hypothesis, Grade(6, deep), failure, wishes.move())
     closed = _close(context, hypothesis, start, groups)
     if len(closed.touching.links) < 2:
         count = float(len(closed.touching.links))
-        return Aim(hypothesis, Grade(5, -count), Failure(Reason.TOO_FEW_FINGERS, count))
-    poses = hand.poses(closed.q, T_world_palm)
+        away = wishes.reach(q_open + 0.5 * (closed.q - q_open), groups)
+        return Aim(hypothesis, Grade(5, away - count), Failure(Reason.TOO_FEW_FINGERS, count), wishes.move())
     # tips swing on arcs: between open and closed they may reach further than at both ends
-    deep = wishes.leave(context, poses) + wishes.leave(context, hand.poses(0.5 * (q_open + closed.q), T_world_palm))
-    beside, away = wishes.middle(context, poses, closed)
+    deep = wishes.leave(closed.q) + wishes.leave(0.5 * (q_open + closed.q))
+    beside, away = wishes.middle(closed)
     if beside is not None or deep > 0.0:
         failure = beside or Failure(Reason.CLOSING_HITS, deep)
-        return Aim(hypothesis, Grade(4, away + deep), failure, wishes.move(T_world_object))
+        return Aim(hypothesis, Grade(4, away + deep), failure, wishes.move())
     forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching, explain=explain)
     if isinstance(forces, Failure):
         return Aim(hypothesis, Grade(3, float(np.linalg.norm(closed.touching.normals.sum(axis=0)))), forces)
@@ -177,8 +180,7 @@ def better_aim(context: PlanningContext, start: Aim, rng: np.random.Generator, *
         if best.sound or in_vain >= GIVE_UP:
             return best, looked
         if now.move is not None:
-            T = now.move * now.hypothesis.T_object_palm
-            now = aim(context, replace(now.hypothesis, T_object_palm=T))
+            now = aim(context, changed(now.hypothesis, context.assembly, now.move))
         else:
             now = aim(context, neighbour(best.hypothesis, context.assembly, rng, size))
             size = max(0.8 * size, 0.15)
@@ -197,13 +199,15 @@ def worth_moving(found: Aim) -> bool:
 
 
 class _Closed(NamedTuple):
-    """Joints with the fingers at their touches, the touches in the world, what is left of their gaps [m], and how sharp
-    the sharpest touch is [rad]."""
+    """Joints with the fingers at their touches, the touches in the world, what is left of their gaps [m], how sharp the
+    sharpest touch is [rad], the links by number, and which places of the object are nearest to them on the average."""
 
     q: Floats
     touching: Touching
     gaps: list[float]
     sharpest: float
+    links: list[int]
+    near: list[Floats]
 
 
 def _close(
@@ -220,15 +224,15 @@ def _close(
         if link >= 0:
             touched[link] = 0.0
             if len(group.fingers) > 1:  # its other fingers touch a little later, once the object has moved
-                near = hand.sampled_distances(context.prepared, hand.poses(q, T_object_palm), group.links)
-                others = {hand.links[i].finger: i for i in np.array(group.links)[np.argsort(-near)].tolist()}
+                away = hand.sampled_distances(context.prepared, hand.poses(q, T_object_palm), group.links)
+                others = {hand.links[i].finger: i for i in np.array(group.links)[np.argsort(-away)].tolist()}
                 others.pop(hand.links[link].finger)
-                reach = dict(zip(group.links, near, strict=True))
+                reach = dict(zip(group.links, away, strict=True))
                 touched |= {i: float(reach[i]) for i in others.values() if reach[i] < LATER}
     poses = hand.poses(q, T_object_palm)
     T = context.task.T_world_object
     links: list[HandLink] = []
-    points, normals = [], []
+    points, normals, near = [], [], []
     sharpest, depth = 0.0, _depth(context, max(len(touched), 2))
     for link in touched:
         point, outward = hand.sampled_place(context.prepared, link, poses[link], depth)
@@ -236,10 +240,11 @@ def _close(
         links.append(hand.links[link])
         points.append(T.act(point))
         normals.append(-T.rotation @ outward)
+        near.append(T.act(hand.sampled_place(context.prepared, link, poses[link], NEAR)[0]))
     shape = (len(links), 3)
     radii = np.full(len(links), PATCH)
     touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), radii)
-    return _Closed(q, touching, list(touched.values()), sharpest)
+    return _Closed(q, touching, list(touched.values()), sharpest, list(touched), near)
 
 
 def _depth(context: PlanningContext, count: int) -> float:
@@ -247,62 +252,85 @@ def _depth(context: PlanningContext, count: int) -> float:
     return float(np.clip(context.presser.first_depth(count), *DEPTHS))
 
 
-def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothesis) -> pin.SE3 | None:
-    """How to move the open hand out of the object: by the deepest sample point's depth along the normal there."""
-    hand = context.hand
+def _out_of_object(context: PlanningContext, q_open: Floats, hypothesis: Hypothesis) -> Floats | None:
+    """How to move the open hand out of the object: every link by its depth, along the normal there."""
+    hand, T = context.hand, context.task.T_world_object
     poses = hand.poses(q_open, hypothesis.T_object_palm)
     bounds = hand.bounds(context.prepared, poses, tuple(range(len(poses))))
-    link = int(np.argmin(hand.sample_distances(context.prepared, bounds)))
-    depth = AT_OBJECT - float(hand.sample_distances(context.prepared, bounds)[link])
-    if depth > WORTH_MOVING:
+    depths = AT_OBJECT - hand.sample_distances(context.prepared, bounds)
+    if depths.max() > WORTH_MOVING:
         return None
-    _, outward = hand.sampled_place(context.prepared, link, poses[link], DEPTHS[1])
-    return pin.SE3(np.eye(3), (max(depth, 0.0) + AT_OBJECT) * outward)
+    wishes = _Wishes(context, T * hypothesis.T_object_palm)
+    # the exact distance may be a little less than that of the sample points
+    for link in {*np.flatnonzero(depths > 0.0).tolist(), int(np.argmax(depths))}:
+        point, outward = hand.sampled_place(context.prepared, link, poses[link], DEPTHS[1])
+        wishes.add(q_open, link, T.act(point), T.rotation @ outward, max(depths[link], 0.0) + AT_OBJECT)
+    return wishes.move()
 
 
 class _Wishes:
-    """Where points of the hand should go; the small move of the whole hand that does it best.
+    """Where points of the hand should go; the small change of palm and fingers that does it best.
 
     Args:
-        T_world_palm: turns are about the palm.
+        context: the task.
+        T_world_palm: the palm.
+        rigid: the fingers stay as they are.
     """
 
-    def __init__(self, T_world_palm: pin.SE3) -> None:
-        self.palm = T_world_palm.translation
+    def __init__(self, context: PlanningContext, T_world_palm: pin.SE3, rigid: bool = False) -> None:
+        self._context, self._palm, self._rigid = context, T_world_palm, rigid
+        self._units = unit_change(context.assembly)
         self._rows: list[Floats] = []
         self._errors: list[float] = []
 
-    def _wish(self, point: Floats, direction: Floats, distance: float) -> None:
-        self._rows.append(np.concatenate([direction, np.cross(point - self.palm, direction) / LEVER]))
-        self._errors.append(distance)
+    def add(self, q: Floats, link: int, point: Floats, direction: Floats, distance: float) -> None:
+        """A point of a link shall go so far in a direction (world) [m]."""
+        at, along = self._palm.actInv(point), self._palm.rotation.T @ direction
+        joints = along @ self._context.hand.point_jacobian(q, link, at)
+        self._add(np.concatenate([along, np.cross(at, along), [0.0], joints]), distance)
 
-    def _face(self, facing: Floats, across: Floats) -> None:
-        """A pad that faces ``facing`` shall have no part of that along ``across``."""
-        self._rows.append(FACING * np.concatenate([np.zeros(3), np.cross(facing, across) / LEVER]))
-        self._errors.append(-FACING * float(across @ facing))
+    def _add(self, row: Floats, distance: float) -> None:
+        row = row * self._units / SHIFT
+        if self._rigid:
+            row[6:] = 0.0
+        self._rows.append(row)
+        self._errors.append(distance / SHIFT)
 
-    def leave(self, context: PlanningContext, Ts_world_link: list[pin.SE3]) -> float:
+    def leave(self, q: Floats) -> float:
         """The links shall leave the scene. How far they are inside of it, or of what they keep away from it [m]."""
         deep = 0.0
-        for place in context.scene_near(Ts_world_link, KEEP_OUT):
+        for link, place in self._context.scene_near(self._context.hand.poses(q, self._palm), KEEP_OUT):
             missing = KEEP_OUT - place.distance
             deep += missing
-            self._wish(place.p_first, place.normal, missing + 0.5 * KEEP_OUT)
+            self.add(q, link, place.p_first, place.normal, missing + 0.5 * KEEP_OUT)
         return deep
 
-    def middle(
-        self, context: PlanningContext, Ts_world_link: list[pin.SE3], closed: _Closed
-    ) -> tuple[Failure | None, float]:
-        """Pads shall be touched in their middle, and all at once where fingers share a joint. The first touch of which
-        that is not so, and how far such are away.
+    def reach(self, q: Floats, groups: tuple[ClosingGroup, ...]) -> float:
+        """The pads of the fingers shall come near the object. How far they are away, on the average [m]."""
+        context, T = self._context, self._context.task.T_world_object
+        hand = context.hand
+        poses = hand.poses(q, self._palm)
+        gaps = []
+        for link in (i for group in groups for i in group.links if hand.links[i].pad is not None):
+            middle = poses[link].act(hand.links[link].middle)
+            gap, outward = hand.sampled_gap(context.prepared, T.actInv(middle))
+            gaps.append(abs(gap))
+            self.add(q, link, middle, T.rotation @ outward, -gap)
+        return float(np.mean(gaps)) if gaps else 0.0
+
+    def middle(self, closed: _Closed) -> tuple[Failure | None, float]:
+        """Pads shall be touched in their middle, facing what they touch, and all at once where fingers share a joint.
+        The first touch of which that is not so, and how far such are away.
         """
-        by_name = {link.name: T for link, T in zip(context.hand.links, Ts_world_link, strict=True)}
+        context, q = self._context, closed.q
+        poses = context.hand.poses(q, self._palm)
         first, away = None, 0.0
-        for link, point, normal, gap in zip(*closed.touching[:3], closed.gaps, strict=True):
-            T = by_name[link.name]
+        touches = zip(closed.links, *closed.touching[1:3], closed.gaps, closed.near, strict=True)
+        for i, point, normal, gap, near in touches:
+            link, T = context.hand.links[i], poses[i]
             if gap > AT_ONCE:
                 first, away = first or Failure(Reason.TOO_FEW_REGIONS, 1.0), away + gap
-                self._wish(point, normal, 0.5 * gap)
+                self.add(q, i, point, normal, 0.5 * gap)
             failure = beside_pad(link, T, point, normal, around=AROUND + ROUGH)
             sharp = context.presser.too_sharp(link)
             if failure is None and sharp and link.near_edge(T.actInv(point), AROUND + ROUGH):
@@ -312,17 +340,20 @@ class _Wishes:
                 away += 0.1 if link.pad is None else float(np.linalg.norm(T.actInv(point) - link.middle))
             middle = T.act(link.middle)
             for direction in np.linalg.svd(normal[None])[2][1:]:
-                self._wish(middle, direction, float(direction @ (point - middle)))
+                self.add(q, i, middle, direction, float(direction @ (near - middle)))
                 if link.pad is not None:
-                    self._face(T.rotation @ np.array(link.pad.facing), direction)
+                    self._face(q, i, T.rotation @ np.array(link.pad.facing), direction)
         return first, away
 
-    def move(self, T_world_object: pin.SE3) -> pin.SE3:
-        """The move, in the object's frame."""
-        move = damped_least_squares(np.array(self._rows), np.array(self._errors), DAMPING)
-        turn = pin.exp3(move[3:] / LEVER)
-        moved = pin.SE3(turn, self.palm + move[:3] - turn @ self.palm)
-        return T_world_object.actInv(moved * T_world_object)
+    def _face(self, q: Floats, link: int, facing: Floats, across: Floats) -> None:
+        """A pad that faces ``facing`` shall have no part of that along ``across``."""
+        turn = self._palm.rotation.T @ np.cross(facing, across)
+        joints = turn @ self._context.hand.turn_jacobian(q, link)
+        self._add(FACING * np.concatenate([np.zeros(3), turn, [0.0], joints]), -FACING * float(across @ facing))
+
+    def move(self) -> Floats:
+        """The change."""
+        return np.clip(damped_least_squares(np.array(self._rows), np.array(self._errors), DAMPING), -MOST, MOST)
 
 
 def promised_forces(

@@ -25,6 +25,7 @@ BESIDE = 4e-3
 """Edges of the object nearer than this to a touch make it a sharp one [m]."""
 SHARP_EDGE = np.radians(40.0)
 """Edges at which a pad's surface turns by more press harder than its faces."""
+STENCIL = np.vstack([np.eye(3), -np.eye(3)])
 PAD_SAMPLES = 700
 """Points on a pad: where on it a flat thing presses depends on tenths of a degree."""
 
@@ -327,6 +328,25 @@ class ClosingHand:
         frames = self._frames if which is None else [self._frames[i] for i in which]
         return [root * placements[i] for i in frames]
 
+    def point_jacobian(self, q: Floats, link: int, p_palm: Floats) -> Floats:
+        """3 x n: how a point fixed to a link moves in the palm's frame with each of the hand's joints [m/rad, 1].
+
+        Args:
+            p_palm: the point, in the palm's frame [m].
+        """
+        robot = self.robot
+        robot.update(q)
+        palm, T = robot.data.oMf[self._palm_frame], robot.data.oMf[self._frames[link]]
+        J = robot.live_jacobian(self.links[link].name)[:, self.assembly.hand_joints]
+        arm = palm.act(p_palm) - T.translation
+        return np.asarray(palm.rotation.T @ (J[:3] - pin.skew(arm) @ J[3:]))
+
+    def turn_jacobian(self, q: Floats, link: int) -> Floats:
+        """3 x n: how a link turns in the palm's frame with each of the hand's joints."""
+        self.robot.update(q)
+        J = self.robot.live_jacobian(self.links[link].name)[3:, self.assembly.hand_joints]
+        return np.asarray(self.robot.data.oMf[self._palm_frame].rotation.T @ J)
+
     def bounds(self, prepared: PreparedObject, Ts_object_link: list[pin.SE3], which: tuple[int, ...]) -> Floats:
         """Lower bounds of the distances between some links (one pose for each) and the object, and hence negative where
         they may touch [m].
@@ -381,10 +401,14 @@ class ClosingHand:
         distances = field_values(points, field)
         weights = np.exp(-(distances - distances.min()) / (depth / 3.0))
         point = weights @ points / weights.sum()
-        around = point + 0.5 * field.step * np.vstack([np.eye(3), -np.eye(3)])
-        values = field_values(around, field)
-        outward = values[:3] - values[3:]
-        return point, outward / max(float(np.linalg.norm(outward)), 1e-12)
+        return point, self.sampled_gap(prepared, point)[1]
+
+    def sampled_gap(self, prepared: PreparedObject, p_object: Floats) -> tuple[float, Floats]:
+        """Distance of a point from the object, and the direction in which it grows, its frame [m]."""
+        field = _field(prepared)
+        values = field_values(p_object + np.vstack([STENCIL * 0.5 * field.step, np.zeros(3)]), field)
+        outward = values[:3] - values[3:6]
+        return float(values[6]), outward / max(float(np.linalg.norm(outward)), 1e-12)
 
     def sharpness(self, prepared: PreparedObject, p_object: Floats, outward: Floats) -> float:
         """By how much the object's outward normal turns within `BESIDE` of a point of its surface [rad]."""

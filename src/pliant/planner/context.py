@@ -158,19 +158,19 @@ class PlanningContext:
             self._link_surfaces[name] = None if solid is None else triangles(solid)
         return self._link_surfaces[name]
 
-    def scene_near(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[Nearest]:
-        """Where the hand's links are nearer than ``within`` to obstacles [m]; links first.
+    def scene_near(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[tuple[int, Nearest]]:
+        """Which of the hand's links are nearer than ``within`` to obstacles, and where; the link's side first [m].
 
         Args:
             Ts_world_link: poses of ``hand.links``.
         """
-        return [place for _, place in self._near_obstacles(Ts_world_link, within)]
+        return [(link, place) for link, _, place in self._near_obstacles(Ts_world_link, within)]
 
     def obstacles_near(self, Ts_world_link: Sequence[pin.SE3], within: float) -> set[int]:
         """Which obstacles the hand's links are nearer to than ``within`` [m]."""
-        return {i for i, _ in self._near_obstacles(Ts_world_link, within)}
+        return {obstacle for _, obstacle, _ in self._near_obstacles(Ts_world_link, within)}
 
-    def _near_obstacles(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[tuple[int, Nearest]]:
+    def _near_obstacles(self, Ts_world_link: Sequence[pin.SE3], within: float) -> list[tuple[int, int, Nearest]]:
         found = []
         for i, T_link_shape, geometry in self._hand_shapes:
             T = Ts_world_link[i] * T_link_shape
@@ -179,7 +179,7 @@ class PlanningContext:
                 if (centre > low - reach).all() and (centre < high + reach).all():
                     place = nearest(geometry, T, obstacle.geometry, obstacle.T_world_obstacle)
                     if place.distance < within:
-                        found.append((k, place))
+                        found.append((i, k, place))
         return found
 
     def palm_blocked(self, p_object: Floats) -> bool:

@@ -284,6 +284,11 @@ def changed(hypothesis: Hypothesis, assembly: Assembly, change: Floats) -> Hypot
     )
 
 
+def unit_change(assembly: Assembly) -> Floats:
+    """What 1 means in a change: shift and turn of the palm, closing, joints of the hand [m, rad, -, rad or m]."""
+    return np.concatenate([np.full(3, SHIFT), np.full(3, TURN), [OPENED], _bending(assembly)])
+
+
 def largest_posture(assembly: Assembly) -> Floats:
     """How far the search bends each of the hand's joints away from a preshape [rad, m]."""
     return MOST_BENT * _bending(assembly)

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from pliant.planner.aim import aim
 from pliant.planner.context import PlanningContext
-from pliant.planner.hypotheses import Hypothesis
+from pliant.planner.hypotheses import Hypothesis, changed
 from pliant.planner.reasons import Reason
 
 DRAWS = 40
@@ -39,9 +39,9 @@ def holds_share(context: PlanningContext, hypothesis: Hypothesis, seed: int = 0)
 
 def _holds(context: PlanningContext, hypothesis: Hypothesis) -> bool:
     """Whether a hypothesis holds by its aim; between fingers that share a joint the object slides to the middle."""
-    found = aim(context, hypothesis)
+    found = aim(context, hypothesis, rigid=True)
     if found.failure is not None and found.failure.reason is Reason.TOO_FEW_REGIONS and found.move is not None:
-        found = aim(context, replace(hypothesis, T_object_palm=found.move * hypothesis.T_object_palm))
+        found = aim(context, changed(hypothesis, context.assembly, found.move))
     return found.sound
 
 
