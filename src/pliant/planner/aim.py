@@ -48,11 +48,15 @@ AT_ONCE = 2e-4
 ASTRAY = 2
 """So many of them may lie on the way to a better one."""
 FACING = 0.01
-"""A pad that faces beside the surface by an angle counts as one that is so far away [m/rad]."""
+"""A pad that faces beside the surface by an angle counts as one that is so far away [m/rad], .."""
+TILTED = 6.0
+""".. and as this much further where the tilt decides where on it a straight thing presses [1/rad]."""
 NEAR = 5e-3
 """As if pressed in so far: a pad that is tilted against a straight thing shall be turned, not shifted [m]."""
 DEPTHS = 1e-4, 1e-3
 """Fingers are taken to press in at least and at most so far, to see where on a pad they do [m]."""
+STAY = 5e-3
+"""Links nearer than this to what they must not touch are kept from coming nearer [m]."""
 MOST = 4.0
 """No part of a move is larger than this multiple of a usual change."""
 DAMPING = 0.1
@@ -114,6 +118,7 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
     wishes = _Wishes(context, T_world_palm, rigid)
     if (deep := wishes.leave(q_open)) > 0.0:
         failure = Failure(Reason.OPEN_HAND_HITS, deep)
+        wishes.stay_out(q_open)
         return Aim(hypothesis, Grade(6, deep), failure, wishes.move())
     closed = _close(context, hypothesis, start, groups)
     if len(closed.touching.links) < 2:
@@ -125,6 +130,7 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
     beside, away = wishes.middle(closed)
     if beside is not None or deep > 0.0:
         failure = beside or Failure(Reason.CLOSING_HITS, deep)
+        wishes.stay_out(q_open)
         return Aim(hypothesis, Grade(4, away + deep), failure, wishes.move())
     forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching, explain=explain)
     if isinstance(forces, Failure):
@@ -299,11 +305,21 @@ class _Wishes:
     def leave(self, q: Floats) -> float:
         """The links shall leave the scene. How far they are inside of it, or of what they keep away from it [m]."""
         deep = 0.0
-        for link, place in self._context.scene_near(self._context.hand.poses(q, self._palm), KEEP_OUT):
-            missing = KEEP_OUT - place.distance
+        for link, place in self._context.scene_near(self._context.hand.poses(q, self._palm), KEEP_OUT + STAY):
+            missing = max(KEEP_OUT - place.distance, 0.0)
             deep += missing
-            self.add(q, link, place.p_first, place.normal, missing + 0.5 * KEEP_OUT)
+            self.add(q, link, place.p_first, place.normal, missing + 0.5 * KEEP_OUT if missing else 0.0)
         return deep
+
+    def stay_out(self, q_open: Floats) -> None:
+        """Links of the open hand that are near the object shall not come nearer."""
+        context, T = self._context, self._context.task.T_world_object
+        hand = context.hand
+        poses = [T.actInv(pose) for pose in hand.poses(q_open, self._palm)]
+        gaps = hand.sampled_distances(context.prepared, poses, tuple(range(len(poses))))
+        for link in np.flatnonzero(gaps < AT_OBJECT + STAY).tolist():
+            point, outward = hand.sampled_place(context.prepared, link, poses[link], DEPTHS[1])
+            self.add(q_open, link, T.act(point), T.rotation @ outward, 0.0)
 
     def reach(self, q: Floats, groups: tuple[ClosingGroup, ...]) -> float:
         """The pads of the fingers shall come near the object. How far they are away, on the average [m]."""
@@ -342,14 +358,15 @@ class _Wishes:
             for direction in np.linalg.svd(normal[None])[2][1:]:
                 self.add(q, i, middle, direction, float(direction @ (near - middle)))
                 if link.pad is not None:
-                    self._face(q, i, T.rotation @ np.array(link.pad.facing), direction)
+                    weight = FACING + TILTED * abs(float(direction @ (point - near)))
+                    self._face(q, i, T.rotation @ np.array(link.pad.facing), direction, weight)
         return first, away
 
-    def _face(self, q: Floats, link: int, facing: Floats, across: Floats) -> None:
+    def _face(self, q: Floats, link: int, facing: Floats, across: Floats, weight: float) -> None:
         """A pad that faces ``facing`` shall have no part of that along ``across``."""
         turn = self._palm.rotation.T @ np.cross(facing, across)
         joints = turn @ self._context.hand.turn_jacobian(q, link)
-        self._add(FACING * np.concatenate([np.zeros(3), turn, [0.0], joints]), -FACING * float(across @ facing))
+        self._add(weight * np.concatenate([np.zeros(3), turn, [0.0], joints]), -weight * float(across @ facing))
 
     def move(self) -> Floats:
         """The change."""

@@ -40,7 +40,7 @@ PATIENCE = 60
 NEAR_BEST = 1.5
 STALE = 24
 """Where there is a grasp, the search ends when so many questions have found nothing else that is worth pressing."""
-MENDING = {1: 0.02, 2: 0.02, 3: 0.02, 4: 0.012, 5: 0.0, 6: 0.0025, 7: 0.0002}
+MENDING = {1: 0.02, 2: 0.02, 3: 0.02, 4: 0.015, 5: 0.012, 6: 0.003, 7: 0.001}
 """Sound aims per look that mending an aim of each level has given, and .."""
 DRAWING = 0.003
 """.. that drawing new hypotheses has: what is worth more is done."""
