@@ -1,7 +1,7 @@
 """What would help where there is no plan: changes of the task, tried on the hypotheses that they could let through.
 
 A change is worth as much as the hypotheses that pass with it and do not without. The mildest value of it with which one
-of them is pressed, lifted and moved is the one to advise.
+of them is pressed, lifted and moved, and with which the search itself then finds a grasp, is the one to advise.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from pliant.planner.remedies import CHANGES, Variant
 from pliant.planner.results import PlannedGrasp
 from pliant.robot import HandDescription
 
+Search = Callable[[PlanningContext], PlannedGrasp | None]
+"""The first grasp that a search finds."""
 SAMPLE = 30
 """So many of the hypotheses that a change could let through are looked at."""
 PRESSED = 2
@@ -45,7 +47,7 @@ class Remedy:
         reason: what most of the hypotheses that it concerns were rejected for.
         lost: how many were rejected for that.
         failure: why the best of these fails without the change; None where that is not known.
-        force: largest of the grasp with the change [N].
+        force: largest of the first grasp that is found with the change [N].
     """
 
     setting: str
@@ -81,20 +83,19 @@ def diagnose(
     context: PlanningContext,
     hypotheses: Sequence[Hypothesis],
     rejections: Sequence[Rejection],
-    *,
-    trials: bool = True,
+    search: Search | None,
 ) -> Diagnosis:
     """Find out what would help.
 
     Args:
         hypotheses: all that were tried.
         rejections: why they were rejected.
-        trials: whether there is time to try changes of the task.
+        search: tries a changed task as a user would; None where there is no time for that.
     """
     hand = context.hand
     opening = hand.opening(largest_posture(context.assembly))
     facts = Diagnosis(opening, narrowest(context.body.mesh.vertices), without_tip_pad(hand.description))
-    return replace(facts, remedy=_remedy(context, hypotheses, rejections)) if trials else facts
+    return replace(facts, remedy=_remedy(context, hypotheses, rejections, search)) if search is not None else facts
 
 
 def narrowest(points: Floats) -> float:
@@ -129,7 +130,7 @@ class _Hope(NamedTuple):
 
 
 def _remedy(
-    context: PlanningContext, hypotheses: Sequence[Hypothesis], rejections: Sequence[Rejection]
+    context: PlanningContext, hypotheses: Sequence[Hypothesis], rejections: Sequence[Rejection], search: Search
 ) -> Remedy | None:
     by_number = {hypothesis.number: hypothesis for hypothesis in hypotheses}
     unpressed = [by_number[r.number] for r in rejections if r.reason is Reason.LESS_PROMISING]
@@ -153,7 +154,7 @@ def _remedy(
     best = max((hope.worth for hope in hopes), default=0.0)
     hopes.sort(key=lambda hope: hope.worth < COMPARABLE * best)
     for hope in hopes[:TRIED]:
-        if (remedy := _tried(context, hope)) is not None:
+        if (remedy := _tried(context, hope, search)) is not None:
             return remedy
     return None
 
@@ -172,33 +173,40 @@ def _changed(context: PlanningContext, variant: Variant) -> PlanningContext | No
         return None
 
 
-def _tried(context: PlanningContext, hope: _Hope) -> Remedy | None:
-    """The mildest variant that lets a grasp through, by bisection; None where even the strongest does not."""
+def _tried(context: PlanningContext, hope: _Hope, search: Search) -> Remedy | None:
+    """The mildest variant that lets one of these hypotheses through, by bisection, or the next with which the search
+    finds a grasp: it meets other hypotheses then. None where even the strongest does not.
+    """
     few = [found.hypothesis for found in hope.helped[:AMONG]]
 
-    def grasp(number: int) -> PlannedGrasp | None:
+    def grasp(number: int) -> Hypothesis | None:
         there = hope.strongest if number == last else _changed(context, hope.variants[number])
         if there is None:
             return None
         aims = sorted((found for h in few if (found := aim(there, h)).sound), key=lambda found: found.grade)
-        answers = (pressed(there, found.hypothesis).answer for found in aims[:PRESSED])
-        return next((answer for answer in answers if isinstance(answer, PlannedGrasp)), None)
+        answers = ((h, pressed(there, h).answer) for h in (found.hypothesis for found in aims[:PRESSED]))
+        return next((h for h, answer in answers if isinstance(answer, PlannedGrasp)), None)
 
     last = len(hope.variants) - 1
-    number, found = _mildest(grasp, last)
-    if found is None:
+    number, hypothesis = _mildest(grasp, last)
+    if hypothesis is None:
         return None
+    step = 1
+    while (there := _changed(context, hope.variants[number])) is None or (found := search(there)) is None:
+        if number == last:
+            return None
+        number, step = min(number + step, last), 2 * step
     reason, lost = Counter(r.reason for r in hope.lost).most_common(1)[0]
     return Remedy(
         hope.variants[number].setting,
         reason,
         lost,
-        _why(context, found.hypothesis, hope.lost),
+        _why(context, hypothesis, hope.lost),
         found.largest_force,
     )
 
 
-def _mildest(grasp: Callable[[int], PlannedGrasp | None], last: int) -> tuple[int, PlannedGrasp | None]:
+def _mildest(grasp: Callable[[int], Hypothesis | None], last: int) -> tuple[int, Hypothesis | None]:
     """The first of some variants that has a grasp, where all beyond it have one too."""
     low, high, found = -1, last, grasp(last)
     while found is not None and high - low > 1:

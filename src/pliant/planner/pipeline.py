@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from pliant.arrays import Floats
 from pliant.errors import OptionError, Problem
@@ -20,7 +21,7 @@ from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Stopped
 from pliant.planner.robustness import holds_share
-from pliant.planner.search import Progress, Search
+from pliant.planner.search import Found, Progress, Search, nobody
 from pliant.planner.selection import distinct, ranked, scored
 from pliant.planner.task import EFFORTS, Task
 from pliant.planner.worker_processes import available_cores, worker_processes
@@ -73,34 +74,34 @@ def plan(
     context = PlanningContext(task, prepare_object(task.body, preparing))
     options = task.options
 
-    def drawn(blocked: Callable[[Floats], bool] | None) -> list[Hypothesis]:
-        return make_hypotheses(
-            task.body.mesh,
-            task.assembly,
-            method=options.method,
-            count=options.faces,
-            rolls=options.rolls,
-            limit=min(options.hypotheses, EFFORTS[options.effort].hypotheses),
-            seed=seed,
-            blocked=blocked,
-        )
-
-    # an object that is walled in on all sides: the hypotheses shall say what is in their way
-    hypotheses = drawn(context.palm_blocked) or drawn(None)
     preparation = time.process_time() - start
     count = jobs if jobs is not None else available_cores()
-    with _ctrl_c() as interrupted, worker_processes(context, count) as spread:
-        found = Search(
-            hypotheses,
-            options,
-            lambda fingers: max(least_force(task, fingers), context.presser.wanted.least),
+    with _ctrl_c() as interrupted:
+
+        def asked_to_stop() -> bool:
+            return interrupted() or (stop is not None and stop())
+
+        found = _searched(
+            context,
+            count,
             seed=seed,
             first=first,
             ends_at=time.monotonic() + (seconds if seconds is not None else float("inf")),
-            asked_to_stop=lambda: interrupted() or (stop is not None and stop()),
+            asked_to_stop=asked_to_stop,
             progress=report,
-            improved=improved or (lambda grasp: None),
-        ).run(spread)
+            improved=improved or nobody,
+        )
+        diagnosis = None
+        if not found.grasps and found.hypotheses:
+            report("finding out what would help", 0, 1, {})
+
+            def confirmed(changed: PlanningContext) -> PlannedGrasp | None:
+                grasps = _searched(changed, count, seed=seed, first=True, asked_to_stop=asked_to_stop).grasps
+                return grasps[0] if grasps else None
+
+            trials = confirmed if found.stopped is Stopped.DONE else None
+            diagnosis = diagnose(context, found.hypotheses, found.rejections, trials)
+            report("finding out what would help", 1, 1, {})
     candidates = sorted(found.grasps, key=lambda g: (g.largest_force, g.hypothesis.number))
     candidates = distinct(candidates)
     most = max(options.keep, options.shortlist)
@@ -135,12 +136,33 @@ def plan(
         improved_s=found.improved_s,
         tried=found.tried,
     )
-    if kept or not answer.hypotheses:
-        return replace(answer, advice=advice(answer))
-    report("finding out what would help", 0, 1, {})
-    diagnosis = diagnose(context, answer.hypotheses, answer.rejections, trials=answer.stopped is Stopped.DONE)
-    report("finding out what would help", 1, 1, {})
     return replace(answer, advice=advice(answer, diagnosis))
+
+
+def _searched(context: PlanningContext, jobs: int, *, seed: int, **how: Any) -> Found:
+    """A search among the hypotheses of a task; ``how`` are arguments of `Search`."""
+    task, options = context.task, context.task.options
+
+    def drawn(blocked: Callable[[Floats], bool] | None) -> list[Hypothesis]:
+        return make_hypotheses(
+            task.body.mesh,
+            task.assembly,
+            method=options.method,
+            count=options.faces,
+            rolls=options.rolls,
+            limit=min(options.hypotheses, EFFORTS[options.effort].hypotheses),
+            seed=seed,
+            blocked=blocked,
+        )
+
+    # an object that is walled in on all sides: the hypotheses shall say what is in their way
+    hypotheses = drawn(context.palm_blocked) or drawn(None)
+
+    def least(fingers: int) -> float:
+        return max(least_force(task, fingers), context.presser.wanted.least)
+
+    with worker_processes(context, jobs) as spread:
+        return Search(hypotheses, options, least, seed=seed, **how).run(spread)
 
 
 def _judged(context: PlanningContext, grasp: PlannedGrasp, seed: int) -> PlannedGrasp:
