@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pliant.errors import DocumentError, InputError, OptionError, Problem, closest
+from pliant.errors import UNPRINTABLE, DocumentError, InputError, OptionError, Problem, closest
 from pliant.file_bytes import read_bytes
+from pliant.json_text import MOST_DEPTH, MOST_VALUES, check_text, read_json
 
 MAX_BYTES = 4_000_000
 SUFFIXES = (".yaml", ".yml", ".json")
-MAX_NODES = 200_000
-MAX_DEPTH = 40
 
 
 class Document(BaseModel):
-    """Base of every schema: frozen, no unknown fields, no NaN and no infinity unless a field says so."""
+    """Base of every schema: frozen, no unknown fields, no NaN and no infinity unless a field says so.
 
+    A schema's ``explained`` says in words what cannot be given, by the names of fields that a user may try.
+    """
+
+    explained: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_max_length=4096)
 
 
@@ -48,7 +52,7 @@ def parse_document(data: Any, schema: type[D], *, source: str, error: type[Input
     except (TypeError, ValueError) as odd:
         if not isinstance(odd, ValidationError):
             raise error(source, f"a value cannot be read: {_first_line(odd)}") from None
-        raise error(source, tuple(_problems(odd, schema))) from None
+        raise error(source, _problems(odd, schema)) from None
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
@@ -63,14 +67,14 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
 def parse_mapping(text: str, *, source: str, json_text: bool = False) -> dict[str, Any]:
     """The plain mapping in YAML (or JSON) text, as strictly as from a file."""
     try:
-        data = _load_json(text) if json_text else _load_yaml(text, source)
+        data = read_json(text) if json_text else _load_yaml(text, source)
     except json.JSONDecodeError as bad:
         where = f"line {bad.lineno}, column {bad.colno}"
         raise DocumentError(source, Problem(where, f"not valid JSON: {bad.msg}")) from None
     except RecursionError:
-        raise DocumentError(source, f"nested too deeply; at most {MAX_DEPTH} levels are allowed") from None
+        raise DocumentError(source, f"nested too deeply; at most {MOST_DEPTH} levels are allowed") from None
     except ValueError as bad:
-        raise DocumentError(source, f"a value cannot be read: {_first_line(bad)}") from None
+        raise DocumentError(source, f"cannot be read: {bad}") from None
     if not isinstance(data, dict):
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise DocumentError(source, f"the file holds {found}; expected a mapping of fields, as 'name: value' lines")
@@ -110,7 +114,15 @@ def make_folder(path: str | Path) -> Path:
 def make_room(path: str | Path) -> Path:
     """The path of a file to be written, after its folder is known to take it: reported before the work, not after."""
     path = Path(path)
+    if UNPRINTABLE.search(path.name):
+        raise OptionError(str(path), "the name is not text in UTF-8, or has control characters")
     make_folder(path.parent)
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return path
+    except (OSError, ValueError) as bad:
+        raise OptionError(str(path), f"cannot be written: {getattr(bad, 'strerror', None) or bad}") from None
     if path.is_dir():
         raise OptionError(str(path), "is a folder; name a file in it")
     return path
@@ -166,10 +178,10 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
     def compose_node(self, parent: Any, index: Any) -> Any:
         self._nodes += 1
         self._depth += 1
-        if self._nodes > MAX_NODES:
-            raise _refusal(f"more than {MAX_NODES} values", self.peek_event())
-        if self._depth > MAX_DEPTH:
-            raise _refusal(f"nested more than {MAX_DEPTH} levels deep", self.peek_event())
+        if self._nodes > MOST_VALUES:
+            raise _refusal(f"more than {MOST_VALUES} values", self.peek_event())
+        if self._depth > MOST_DEPTH:
+            raise _refusal(f"nested more than {MOST_DEPTH} levels deep", self.peek_event())
         if self.check_event(yaml.AliasEvent):
             raise _refusal("aliases (*name) are not allowed; write the value out", self.peek_event())
         try:
@@ -187,6 +199,14 @@ class _StrictLoader(_parser()):  # type: ignore[misc]
                 raise _refusal(f"field '{key}' is given twice", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+    def construct_scalar(self, node: Any) -> str:
+        value: str = super().construct_scalar(node)
+        try:
+            check_text(value)
+        except ValueError as bad:
+            raise _refusal(str(bad), node) from None
+        return value
 
 
 # Numbers and truth values as in YAML 1.2 and JSON. YAML 1.1 would read 5e5 as text, 1:30 as 90, yes as true, and a date
@@ -211,17 +231,6 @@ def _construct_int(loader: _StrictLoader, node: Any) -> int:
 
 
 _StrictLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-
-
-def _load_json(text: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise ValueError(f"field '{next(n for n in names if names.count(n) > 1)}' is given twice")
-        return fields
-
-    return json.loads(text, object_pairs_hook=unique)
 
 
 def _first_line(bad: Exception) -> str:
@@ -252,13 +261,19 @@ def _load_yaml(text: str, source: str) -> Any:
 def _problems(invalid: ValidationError, schema: type[BaseModel]) -> Iterator[Problem]:
     errors = invalid.errors(include_url=False)
     places = [tuple(part for part in item["loc"] if not _is_branch_tag(part)) for item in errors]
+    around = {place[:length] for place in places for length in range(len(place))}
     for item, place in zip(errors, places, strict=True):
-        if item["type"] in _CONSEQUENCES and any(len(p) > len(place) and p[: len(place)] == place for p in places):
+        if item["type"] in _CONSEQUENCES and place in around:
             continue  # what is wrong inside is reported where it is
         where = _field_path(place)
         kind = item["type"]
         if kind == "extra_forbidden":
-            names = sorted(_fields_at(schema, place[:-1]))
+            models = _models_at(schema, place[:-1])
+            names = sorted({name for model in models for name in model.model_fields})
+            words = {name: text for model in models for name, text in getattr(model, "explained", {}).items()}
+            if (tried := str(place[-1]).lower()) in words:
+                yield Problem(where, "cannot be given", words[tried])
+                continue
             near = closest(str(place[-1]), names)
             allowed = f"closest: {', '.join(near)}" if near else (f"known: {', '.join(names)}" if names else "")
             yield Problem(where, "unknown field", allowed)
@@ -301,8 +316,8 @@ def _field_path(location: tuple[Any, ...]) -> str:
     return path
 
 
-def _fields_at(schema: Any, location: tuple[Any, ...]) -> set[str]:
-    """Field names that are known at ``location``, following lists, optional values and unions."""
+def _models_at(schema: Any, location: tuple[Any, ...]) -> list[type[BaseModel]]:
+    """The schemas that hold at ``location``, following lists, optional values and unions."""
     models = _models_in(schema)
     for part in location:
         models = [
@@ -310,7 +325,7 @@ def _fields_at(schema: Any, location: tuple[Any, ...]) -> set[str]:
             for model in models
             for inner in (_models_in(model.model_fields[part].annotation) if part in model.model_fields else [model])
         ]
-    return {name for model in models for name in model.model_fields}
+    return models
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
@@ -319,6 +334,10 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxtuple, _SHORT.maxstring = 4, 30, 30, 30, 70
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from pliant.errors import InputError, Problem, closest
+from pliant.errors import UNPRINTABLE, InputError, Problem, closest
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 """Of this machine, short: whether a process is alive can only be known on its own machine."""
@@ -33,6 +33,9 @@ def read_bytes(
     """
     source = str(path)
     try:
+        if UNPRINTABLE.search(str(path.absolute())):
+            what = "its name is not text in UTF-8, or has control characters"
+            raise error(source, Problem("", what, "rename it, or the folder that is called so"))
         if path.is_dir():
             raise error(source, Problem("", "is a folder", f"expected {kind} file"))
         if path.exists() and not path.is_file():
@@ -42,7 +45,11 @@ def read_bytes(
             allowed = f"{kind} file may have at most {most / 1e6:.0f} MB" + (f": {remedy}" if remedy else "")
             raise error(source, Problem("", f"has {size / 1e6:.1f} MB", allowed))
         with path.open("rb") as file:
-            return file.read(most + 1)
+            # Not up to ``most``: Python makes room for all that is asked for before it reads.
+            data = file.read(size + 1)
+        if len(data) > size:
+            raise error(source, f"grows while it is read: it had {size} bytes")
+        return data
     except FileNotFoundError:
         raise error(source, _missing(path, suffixes)) from None
     except (OSError, RuntimeError, ValueError) as bad:
@@ -56,8 +63,11 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
     The bytes go to a file beside it and reach the disk before the name changes hands, so a killed process or a power
     failure leaves what was there before. What a killed one had begun is removed by the next that writes there.
     """
-    partial = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.{os.urandom(4).hex()}.partial")
+    partial = path.with_name(f"{_partial(path)}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # Not to be replaced: with the right to do so /dev/full, or a pipe that others read, would become a file.
+            raise error(str(path), Problem("", "is a device or a pipe", "name a file"))
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_unfinished(path)
         with partial.open("xb") as file:
@@ -72,9 +82,14 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
             partial.unlink(missing_ok=True)
 
 
+def _partial(path: Path) -> str:
+    """How the name of an unfinished file begins; cut where the name itself is as long as a name may be."""
+    return f".{path.name.encode()[:150].decode(errors='ignore')}.{_HOST}"
+
+
 def _remove_unfinished(path: Path) -> None:
     """Unfinished files for this name, of processes of this machine that are no more."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}.*.partial"):
+    for left in path.parent.glob(f"{glob.escape(_partial(path))}.*.partial"):
         with contextlib.suppress(OSError, ValueError):
             number = int(left.name.split(".")[-3])
             try:

@@ -56,6 +56,38 @@ def test_a_robot_cannot_call_a_folder_above_it_its_package(mesh: Path) -> None:
         read_urdf(put(mesh.parent / "downloads" / "robot_7", "package://downloads/../secret.stl"))
 
 
+def test_a_link_to_a_folder_elsewhere_is_no_package(mesh: Path, tmp_path: Path) -> None:
+    """As little as a link to the file itself; also in folders that a foreign description names."""
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    (folder / "pk").symlink_to(mesh.parent)
+    with pytest.raises(RobotError, match="leads out of foreign"):
+        read_urdf(put(folder, "package://pk/secret.stl"))
+    (folder / "more").mkdir()
+    (folder / "more" / "pk2").symlink_to(mesh.parent)
+    with pytest.raises(RobotError, match="leads out of more"):
+        read_urdf(put(folder, "package://pk2/secret.stl"), package_dirs=[folder / "more"])
+    (folder / "inside").mkdir()
+    shutil.copy(mesh, folder / "inside" / "own.stl")
+    (folder / "pk3").symlink_to(folder / "inside")
+    assert read_urdf(put(folder, "package://pk3/own.stl")).links[0].visuals[0].path == folder / "inside" / "own.stl"
+
+
+def test_one_file_that_is_named_again_and_again_is_not_read_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small files that name a large one: what they ask for is added up before it is done."""
+    monkeypatch.chdir(tmp_path)
+    write_mesh(make_shape("sphere", radius=0.1, edge=0.002), tmp_path / "fine.stl")
+    tree: dict[str, object] = task_naming(shape={"sphere": {"radius": 0.03}})  # type: ignore[arg-type]
+    write_yaml(tmp_path / "t.yaml", tree | {"scene": [{"mesh": "fine.stl"} for _ in range(1000)]})
+    assert "the scene has" in ask("check", "t.yaml", allowed=(2,)).words
+    os.truncate(tmp_path / "fine.stl", 150_000_000)
+    shape = '<visual><geometry><mesh filename="fine.stl"/></geometry></visual>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{shape * 100}</link></robot>')
+    assert "have 1050 MB; at most 1000 MB" in ask("check", "r.urdf", allowed=(2,)).words
+
+
 @pytest.mark.parametrize("inner", ["", "urdf", "robots"])
 def test_a_package_is_the_folder_itself_or_that_of_its_descriptions(mesh: Path, inner: str) -> None:
     urdf = put(mesh.parent / inner if inner else mesh.parent, "package://somebody/secret.stl")
@@ -174,3 +206,22 @@ def test_large_files_are_refused_within_4_GB_by_a_real_process(lines: int, tmp_p
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert done.stdout.count("not usable") == 3, done.stdout
+
+
+def test_the_current_folder_is_no_place_of_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A downloaded folder may have a file that is called like a library."""
+    from pliant.batch.supervised_worker import Limits, SupervisedWorker
+    from pliant.cli.machine import DRAWS, _draw_fault
+
+    for name in ("mujoco", "numpy", "pyarrow", "queue"):
+        (tmp_path / f"{name}.py").write_text("from pathlib import Path\nPath('run').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    assert "mujoco" in DRAWS
+    _draw_fault("egl")
+    worker = SupervisedWorker("pliant.batch.planning:PLAN", Limits(), [path for path in sys.path if path])
+    try:
+        worker._worker()
+    finally:
+        worker.close()
+        worker.end()
+    assert not (tmp_path / "run").exists()

@@ -259,3 +259,47 @@ def test_a_plan_with_wrong_fields_is_reported_or_refused(seed: int) -> None:
 def test_a_plan_read_here_is_the_plan(tmp_path: Path) -> None:
     (tmp_path / "a.plan").write_bytes(sound("plan"))
     assert load_plan(tmp_path / "a.plan").best is not None
+
+
+ODD_TIMES: dict[str, tuple[str, np.ndarray]] = {
+    "huge": ("table/time.npy", np.arange(40) * 1e300),
+    "after_2033": ("table/time.npy", np.arange(40) * 1e11),
+    "smallest_integer": ("table/time.npy", np.full(40, -(2**63), dtype=np.int64)),
+    "frames_before_all_time": ("frames/0_times.npy", -np.arange(40) * 1e300),
+    "frames_at_no_time": ("frames/0_times.npy", np.full(40, np.nan)),
+    "before_the_start": ("table/time.npy", np.arange(40) * 0.01 - 5.0),
+    "backwards": ("table/time.npy", np.arange(40)[::-1] * 0.01),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TIMES)
+def test_a_run_log_with_odd_times_is_made_a_bag_or_refused(name: str) -> None:
+    """Bags count seconds in 32 bits."""
+    where, times = ODD_TIMES[name]
+    data = zipped(parts(sound("run")) | {where: npy(times)})
+    for kind in ("mcap", "ros1"):
+        with empty_folder() as folder:
+            (folder / "a.run").write_bytes(data)
+            allowed = (0, 2) if name in ("before_the_start", "backwards") else (2,)
+            ask("export", "a.run", "--format", kind, "--out", "o.bag", allowed=allowed)
+
+
+@pytest.mark.parametrize("odd", ["../../x", "a b\nc", "x" * 4000, "", "<script>alert(1)</script>"])
+def test_names_in_a_run_log_are_no_paths_and_no_topics(odd: str) -> None:
+    document = json.loads(parts(sound("run"))["run.json"])
+    document |= {"joints": [odd, "b"], "contacts": [odd, "right"], "arrays": [odd], "events": [[0.1, "lift", odd, odd]]}
+    data = zipped(parts(sound("run")) | {"run.json": json.dumps(document).encode()})
+    for kind in ("mcap", "csv"):
+        with empty_folder() as folder:
+            (folder / "a.run").write_bytes(data)
+            ask("export", "a.run", "--format", kind, "--out", "o.x")
+            assert {path.parent for path in folder.rglob("*")} == {folder}
+
+
+@pytest.mark.parametrize("rows", [1_000_000])
+def test_room_for_what_a_run_log_leaves_out_is_made_only_where_there_is_some(rows: int) -> None:
+    """A million rows for a thousand joints that are not there would be gigabytes."""
+    document = json.loads(parts(sound("run"))["run.json"]) | {"arrays": [], "quantities": ["time", "phase"]}
+    document |= {"joints": [f"j{i}" for i in range(1000)]}
+    members = {"run.json": json.dumps(document).encode(), "table/time.npy": npy(np.zeros(rows))}
+    question("run", zipped(members | {"table/phase.npy": npy(np.zeros(rows, dtype=np.int8))}), allowed=(2,))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import struct
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,6 +78,21 @@ def test_triangles_thrown_together_are_refused_or_mended(seed: int, count: int) 
         ask("check", "m.stl")
 
 
+def gltf(**parts: Any) -> bytes:
+    """A glTF with a view of a hundred points, of which one mesh is made, and what is changed in it."""
+    room = 100 * 12
+    tree: dict[str, Any] = {
+        "asset": {"version": "2.0"},
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+        "accessors": [{"componentType": 5126, "type": "VEC3", "count": 99, "bufferView": 0}],
+        "bufferViews": [{"buffer": 0, "byteLength": room}],
+        "buffers": [{"byteLength": room, "uri": "data:;base64," + base64.b64encode(bytes(room)).decode()}],
+    }
+    return json.dumps(tree | parts).encode()
+
+
 VERTEX = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\n"
 TETRAHEDRON = VERTEX + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 BAD = {
@@ -96,6 +114,22 @@ BAD = {
     "billion_vertices.ply": b"ply\nformat binary_little_endian 1.0\nelement vertex 1000000000\nproperty float x\n"
     b"property float y\nproperty float z\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n",
     "negative_count.ply": b"ply\nformat ascii 1.0\nelement vertex -5\nelement face 1\nend_header\n",
+    "superscript.ply": "ply\nformat ascii 1.0\nelement vertex \u00b2\nelement face 1\nend_header\n".encode("latin-1"),
+    "digits.ply": b"ply\nformat ascii 1.0\nelement vertex " + b"9" * 5000 + b"\nelement face 1\nend_header\n",
+    "digits.off": b"OFF\n" + b"9" * 400 + b" 1 0\n0 0 0\n",
+    "twice.ply": b"ply\nformat ascii 1.0\nelement vertex 1\nelement vertex 1\nelement face 1\nend_header\n0\n0\n0\n",
+    "long_face.obj": VERTEX.encode() + b"f" + b" 1 2 3" * 1_000_000,
+    "lines_that_go_on.obj": VERTEX.encode() + b"f 1 2 3 \\\n 4 1 2\n",
+    "claims.gltf": gltf(accessors=[{"componentType": 5126, "type": "MAT4", "count": 6_000_000}]),
+    "claims_a_view.gltf": gltf(
+        accessors=[{"componentType": 5126, "type": "MAT4", "count": 6_000_000, "bufferView": 0}]
+    ),
+    "overlapping.gltf": gltf(accessors=[{"componentType": 5126, "type": "VEC3", "count": 100, "bufferView": 0}] * 1500),
+    "negative.gltf": gltf(accessors=[{"componentType": 5126, "type": "VEC3", "count": -1, "bufferView": 0}]),
+    "ladder.gltf": gltf(nodes=[{"children": [i + 1, i + 1]} for i in range(60)] + [{"mesh": 0}]),
+    "deep_chain.gltf": gltf(nodes=[{"children": [i + 1]} for i in range(1500)] + [{"mesh": 0}]),
+    "ring.gltf": gltf(nodes=[{"children": [1]}, {"children": [0], "mesh": 0}]),
+    "key_twice.gltf": b'{"asset": {"version": "2.0"}, "asset": {}}',
     "no_end.ply": b"ply\nformat ascii 1.0\nelement vertex 3\n" * 50,
     "billion.off": b"OFF\n1000000000 1000000000 0\n0 0 0\n",
     "json_array.gltf": b"[]",

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from pliant.errors import InputError, Problem
 from pliant.file_bytes import read_bytes
+from pliant.json_text import read_json
 from pliant.plain_arrays import array_from_bytes
 
 MOST_MEMBERS = 20_000
@@ -63,6 +64,7 @@ class ArchiveKind:
         most_bytes: of the file.
         most_unpacked: of everything in it once unpacked [bytes].
         most_text: of the document [bytes].
+        most_values: in the document.
         error: raised for whatever is wrong.
     """
 
@@ -74,6 +76,7 @@ class ArchiveKind:
     most_bytes: int
     most_unpacked: int
     most_text: int
+    most_values: int
     error: type[InputError]
 
 
@@ -161,9 +164,12 @@ class Archive:
         """
         name = self.kind.document
         try:
-            fields = json.loads(self.text(name, self.kind.most_text), parse_constant=_refuse if finite else None)
-        except (ValueError, RecursionError) as bad:
-            raise self.refusal(name, f"is not JSON: {str(bad)[:100]}") from None
+            text = self.text(name, self.kind.most_text)
+            fields = read_json(text, most_values=self.kind.most_values, finite=finite)
+        except json.JSONDecodeError as bad:
+            raise self.refusal(name, f"is not JSON: {bad}") from None
+        except ValueError as bad:
+            raise self.refusal(name, f"cannot be read: {bad}") from None
         if not isinstance(fields, dict):
             raise self.refusal(name, f"holds a {type(fields).__name__}", "expected a group of fields")
         return fields
@@ -191,10 +197,6 @@ class Archive:
             allowed = f"metres, radians, seconds, newtons and pascals up to {LARGEST:g}"
             raise self.refusal(name, f"the value at {place} is {array[place]:g}", allowed)
         return array
-
-
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is not a number in JSON")
 
 
 def _reason(bad: BaseException) -> str:

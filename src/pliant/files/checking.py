@@ -6,15 +6,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pliant.collision import mount_problem
 from pliant.documents import read_mapping
-from pliant.errors import InputError, PlanError, Problem
+from pliant.errors import InputError, OptionError, PlanError, Problem, RobotError
 from pliant.files.grasp_file import read_grasp
 from pliant.files.plan_file import load_plan
 from pliant.files.run_file import load_run
 from pliant.files.task import read_task
 from pliant.objects import check_size, load_mesh
 from pliant.planner import verify_plan
-from pliant.robot import Robot, link_surfaces, load_module, load_robot, pad_mesh
+from pliant.robot import (
+    Robot,
+    fingers_without_tip_pad,
+    flange_fit,
+    link_surfaces,
+    load_module,
+    load_robot,
+    pad_mesh,
+    unreadable_visuals,
+)
 
 DOCUMENTS = (".yaml", ".yml", ".json")
 
@@ -106,7 +116,7 @@ def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
     notes = list(robot.urdf.notes)
     if not shapes:
         notes.append("no link has a collision shape: contact and collisions cannot be seen")
-    _open_meshes(robot)
+    notes += _open_meshes(robot)
     massless = [link.name for link in robot.urdf.links if link.inertial is None]
     if len(massless) > 1:
         notes.append(
@@ -117,26 +127,39 @@ def _check_robot(path: Path, folders: tuple[str | Path, ...]) -> Found:
 
 def _check_module(path: Path, folders: tuple[str | Path, ...]) -> Found:
     module = load_module(path, package_dirs=folders)
-    _open_meshes(module.robot)
+    notes = [*module.robot.urdf.notes, *_open_meshes(module.robot)]
     facts = [
         f"{module.description.title or module.name}: {module.robot.dof} independent joints, {module.robot.mass:.3g} kg"
     ]
-    if module.description.kind == "hand":
+    if module.description.kind == "arm":
+        fit = flange_fit(module.robot, module.description.flange)
+        if fit is not None and (words := fit.problem(module.description.flange)):
+            notes.insert(0, f"WARNING: {words}; pliant arm import gives it a flange that looks out of the arm")
+    else:
         pads = sum(len(finger.pads) for finger in module.description.fingers)
         names = ", ".join(preshape.name for preshape in module.description.preshapes)
         facts.append(f"{len(module.description.fingers)} fingers, {pads} pads, preshapes: {names}")
         for finger in module.description.fingers:
             for pad in finger.pads:
-                pad_mesh(module.robot.urdf, pad)
-    return [*module.robot.urdf.notes, *(f"assumed: {text}" for text in module.description.assumed)], facts
+                sound = pad_mesh(module.robot.urdf, pad)
+                notes += [f"pad on '{pad.link}': {text}" for text in sound.notes]
+        notes[:0] = [
+            f"WARNING: finger '{name}' has no pad on its last link: nothing can be held with its tip"
+            for name in fingers_without_tip_pad(module.description, module.robot.urdf)
+        ]
+    return [*notes, *(f"assumed: {text}" for text in module.description.assumed)], facts
 
 
-def _open_meshes(robot: Robot) -> None:
-    """Read every shape of every link: a file that is there may still be no mesh."""
-    remedy = 'in the URDF with scale="0.001 0.001 0.001"'
+def _open_meshes(robot: Robot) -> list[str]:
+    """Read every shape of every link: a file that is there may still be no mesh. What is only seen is worth a note."""
+    lost = [problem for link in robot.urdf.links for problem in unreadable_visuals(link)]
+    if lost and not any(link.collisions for link in robot.urdf.links):
+        raise RobotError(robot.urdf.source, lost)
+    remedy = 'in the URDF with scale="{0:g} {0:g} {0:g}"'
     for link in robot.urdf.links:
         for surface in (*link_surfaces(link, "visual"), *link_surfaces(link, "collision")):
             check_size(surface.mesh, smallest=0.0, largest=50.0, remedy=remedy)
+    return [f"{problem}; pictures show the collision shapes instead" for problem in lost]
 
 
 def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
@@ -150,6 +173,8 @@ def _check_mesh(path: Path, _: tuple[str | Path, ...]) -> Found:
 
 def _check_task(path: Path, folders: tuple[str | Path, ...]) -> Found:
     task = read_task(path, package_dirs=folders)
+    if (problem := mount_problem(task.assembly)) is not None:
+        raise OptionError(str(path), problem)
     body = task.body
     centre = 1000 * body.centre_of_mass(task.T_world_object.rotation.T @ (0.0, 0.0, 1.0))
     facts = [

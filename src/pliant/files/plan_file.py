@@ -44,7 +44,8 @@ ARCHIVE = ArchiveKind(
     allowed="plan.json, task.yaml, robot.urdf, meshes/HASH.SUFFIX, arrays/NAME.npy",
     most_bytes=1_000_000_000,
     most_unpacked=1_000_000_000,
-    most_text=50_000_000,  # a hundred times what a large plan has
+    most_text=50_000_000,
+    most_values=2_500_000,  # 40 000 hypotheses with a posture of 30 joints each
     error=PlanError,
 )
 MOST_TASK = 4_000_000

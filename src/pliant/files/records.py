@@ -28,6 +28,7 @@ from pydantic import (
     AllowInfNan,
     BaseModel,
     BeforeValidator,
+    FailFast,
     Field,
     PlainSerializer,
     TypeAdapter,
@@ -187,7 +188,7 @@ def _default(field: Any) -> Any:
 def several(of: type, *, most: int, least: int = 0) -> Any:
     """The annotation of a bounded list of records."""
     entries: Any = tuple[_RECORDS[of].checked, ...]  # type: ignore[misc]
-    return Annotated[entries, Field(min_length=least, max_length=most)]
+    return Annotated[entries, FailFast(), Field(min_length=least, max_length=most)]
 
 
 def _annotation(hint: Any, where: str) -> Any:
@@ -196,7 +197,9 @@ def _annotation(hint: Any, where: str) -> Any:
     if origin is np.ndarray:
         raise TypeError(f"{where}: an array needs an annotation that says its length")
     if origin in (tuple, dict):
-        return origin[tuple(each if each is ... else _annotation(each, where) for each in inner)]
+        made = origin[tuple(each if each is ... else _annotation(each, where) for each in inner)]
+        # What is wrong with each of a million entries is said of the first.
+        return Annotated[made, FailFast()] if origin is tuple else made
     if origin in (Union, UnionType):
         return Union[tuple(_annotation(each, where) for each in inner)]  # noqa: UP007 - made at run time
     if hint in _RECORDS:

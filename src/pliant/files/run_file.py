@@ -8,13 +8,15 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import FailFast, Field
 
 from pliant.control import Event, PadFrames, RunLog, RunPhase, row_shapes
-from pliant.errors import DocumentError, unknown_name
+from pliant.documents import Document, parse_document
+from pliant.errors import DocumentError, repeated, unknown_name
 from pliant.file_bytes import write_bytes
 from pliant.files.archive import Archive, ArchiveKind, pack
 from pliant.plain_arrays import array_bytes
@@ -27,10 +29,31 @@ ARCHIVE = ArchiveKind(
     members=re.compile(r"run\.json|table/[A-Za-z0-9_]{1,60}\.npy|frames/[0-9]{1,6}_(times|counts)\.npy"),
     allowed="run.json, table/QUANTITY.npy, frames/NUMBER_times.npy, frames/NUMBER_counts.npy",
     most_bytes=400_000_000,
-    most_unpacked=2_000_000_000,
-    most_text=200_000_000,
+    most_unpacked=1_000_000_000,
+    most_text=20_000_000,
+    most_values=500_000,
     error=DocumentError,
 )
+
+
+LATEST = 2e9
+"""On the clock of a driver [s]: a clock that counts since 1970 is not there before 2033, and bags count no further."""
+Time = Annotated[float, Field(ge=-LATEST, le=LATEST)]
+Names = Annotated[tuple[str, ...], FailFast(), Field(max_length=1000)]
+
+
+class _RunDocument(Document):
+    """``run.json``; what its lists name is explained at `RunLog`."""
+
+    kind: Literal["pliant run"]
+    version: Literal[1]
+    joints: Names
+    contacts: Names
+    phases: Names
+    quantities: Names
+    arrays: Names
+    events: Annotated[tuple[tuple[Time, RunPhase, str, str], ...], FailFast(), Field(max_length=100_000)]
+    facts: dict[str, Any]
 
 
 def save_run(log: RunLog, path: str | Path) -> Path:
@@ -65,25 +88,25 @@ def load_run(path: str | Path) -> RunLog:
     if document.get("version") != VERSION:
         what = f"version {document.get('version')!r}"
         raise archive.refusal("version", what, f"this program reads version {VERSION}")
-    try:
-        joints, contacts, phases, quantities, arrays = (
-            tuple(str(name) for name in document[field])
-            for field in ("joints", "contacts", "phases", "quantities", "arrays")
-        )
-        events = tuple(
-            Event(float(time), RunPhase(phase), str(kind), str(text)) for time, phase, kind, text in document["events"]
-        )
-        facts = dict(document["facts"])
-    except (KeyError, TypeError, ValueError) as bad:
-        raise archive.refusal(ARCHIVE.document, f"does not fit: {bad!r}", "write it again") from None
-    table = _table(archive, quantities, phases, row_shapes(len(joints), len(contacts)))
+    fields = parse_document(document, _RunDocument, source=archive.source)
+    for field in ("joints", "contacts", "quantities", "arrays"):
+        for name, count in repeated(getattr(fields, field)).items():
+            raise archive.refusal(field, f"the name '{name}' is there {count} times", "once")
+    table = _table(archive, fields.quantities, fields.phases, row_shapes(len(fields.joints), len(fields.contacts)))
     frames = {}
-    for i, name in enumerate(arrays):
+    for i, name in enumerate(fields.arrays):
         times, counts = (archive.array(f"frames/{i}_{part}.npy") for part in ("times", "counts"))
         if times.ndim != 1 or counts.ndim != 3 or len(times) != len(counts):
             raise archive.refusal(f"frames/{i}", f"shapes {times.shape} and {counts.shape} do not fit")
+        _check_times(archive, f"frames/{i}_times", times)
         frames[name] = PadFrames(times, counts)
-    return RunLog(joints, contacts, table, events, frames, facts)
+    events = tuple(Event(*event) for event in fields.events)
+    return RunLog(fields.joints, fields.contacts, table, events, frames, fields.facts)
+
+
+def _check_times(archive: Archive, where: str, times: NDArray[Any]) -> None:
+    if not (np.abs(times.astype(np.float64)) <= LATEST).all():
+        raise archive.refusal(where, "holds times that are none", f"seconds up to {LATEST:g}")
 
 
 def _table(
@@ -92,8 +115,9 @@ def _table(
     table: dict[str, NDArray[Any]] = {name: archive.array(f"table/{name}.npy") for name in quantities}
     if "time" not in table or "phase" not in table:
         raise archive.refusal(ARCHIVE.document, "no time or no phase in it", "write it again")
-    if table["time"].ndim != 1 or table["phase"].ndim != 1 or not np.isfinite(table["time"]).all():
+    if table["time"].ndim != 1 or table["phase"].ndim != 1:
         raise archive.refusal("table/time", "is no list of times", "write it again")
+    _check_times(archive, "table/time", table["time"])
     rows = len(table["time"])
     for name, values in table.items():
         if name not in shapes:
@@ -101,6 +125,9 @@ def _table(
         if values.shape != (rows, *shapes[name]):
             allowed = f"expected {(rows, *shapes[name])}"
             raise archive.refusal(f"table/{name}", f"shape {values.shape} does not fit", allowed)
+    cells = rows * sum(math.prod(shape) for shape in shapes.values())
+    if cells > ARCHIVE.most_unpacked // 8:  # before room is made for those that are not there
+        raise archive.refusal("table", f"has room for {cells} numbers", f"at most {ARCHIVE.most_unpacked // 8}")
     for name in shapes.keys() - table.keys():
         table[name] = np.full((rows, *shapes[name]), np.nan)  # as anything that was not known
     # The file's own list of phases says what its numbers mean.

@@ -48,13 +48,16 @@ class MeshPaths:
         package, _, inner = rest.partition("/")
         if package in ("", ".", "..") or not inner:
             raise ValueError(f"'{filename}' leaves the package folders; expected package://name/path")
-        roots = [directory / package for directory in self.package_dirs]
-        if self.folder is not None:
-            roots.append(self.folder / package)
-            roots += [parent for parent in self._own_packages() if parent.name == package]
-        for root in roots:
+        folders = [*self.package_dirs, *([self.folder] if self.folder is not None else [])]
+        roots = [directory / package for directory in folders]
+        for directory, root in zip(folders, roots, strict=True):
             if root.is_dir():
+                if not root.resolve().is_relative_to(directory):  # it is a link
+                    raise ValueError(f"'{filename}' leads out of {directory.name}; mesh files must lie inside it")
                 return _existing(root, inner, filename)
+        for parent in self._own_packages() if self.folder is not None else ():
+            if parent.name == package:
+                return _existing(parent, inner, filename)
         looked = ", ".join(dict.fromkeys(str(root.parent) for root in roots)) or "nowhere: no package folder is known"
         raise ValueError(
             f"package '{package}' of '{filename}' was not found; looked in {looked}; "

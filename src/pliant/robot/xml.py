@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from pliant.errors import Problem, RobotError
+from pliant.errors import UNPRINTABLE, Problem, RobotError, printable
 from pliant.file_bytes import read_bytes
 
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 60
-MAX_ELEMENTS = 500_000
+MAX_ELEMENTS, MAX_ATTRIBUTES = 500_000, 2_000_000
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """An XML element: tag, attributes, children and the line it starts on. Text between elements is not kept."""
 
@@ -40,6 +40,9 @@ def read_xml(path: Path) -> Element:
 
 def parse_xml(data: bytes | str, *, source: str) -> Element:
     """Parse XML; a document type (and with it any entity definition) is refused, so nothing can expand."""
+    if (signs := (data.count("=") if isinstance(data, str) else data.count(b"="))) > MAX_ATTRIBUTES:
+        # Before they are read: an attribute takes six bytes in a file and twenty times as much in memory.
+        raise RobotError(source, Problem("", f"has {signs} attributes", f"at most {MAX_ATTRIBUTES}: this is no robot"))
     parser = expat.ParserCreate()
     stack: list[Element] = []
     roots: list[Element] = []
@@ -53,6 +56,9 @@ def parse_xml(data: bytes | str, *, source: str) -> Element:
         count += 1
         if count > MAX_ELEMENTS:
             refuse(f"more than {MAX_ELEMENTS} elements", "this is no robot")
+        texts = (tag, *attributes, *attributes.values())
+        if any(UNPRINTABLE.search(text) or "\n" in text for text in texts):  # a line break as a number (&#10;)
+            refuse(f"<{printable(tag, 60)}> has a control character", "write plain text")
         if len(stack) >= MAX_DEPTH:
             refuse(f"elements nested more than {MAX_DEPTH} deep", "a URDF is nearly flat")
         element = Element(tag, attributes, parser.CurrentLineNumber)
