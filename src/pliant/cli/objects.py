@@ -1,4 +1,4 @@
-"""`pliant objects`: the shapes that ship, with their parameters and exact volumes."""
+"""`pliant objects`: the shapes that ship, with their parameters and exact volumes; files are mended by `repair`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from typing import Annotated, Any
 
 import typer
 
+from pliant.cli.completion import shapes
+
 
 def objects(
     shape: Annotated[
-        str | None, typer.Argument(help="A shape, with parameters: torus, torus:major=0.04,minor=0.01.")
+        str | None,
+        typer.Argument(
+            help="A shape, with parameters: torus, torus:major=0.04,minor=0.01; or: repair.", autocompletion=shapes
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the shape's mesh here (.stl, .obj, .ply, .off).")] = None,
+    file: Annotated[Path | None, typer.Argument(help="For repair: a mesh or a cloud of points.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the mesh here (.stl, .obj, .ply, .off).")] = None,
+    cap: Annotated[
+        bool, typer.Option("--cap", help="repair: close every hole, an open bottom flat where it stood on a table.")
+    ] = False,
+    smooth: Annotated[bool, typer.Option("--smooth", help="repair: take noise off, without shrinking.")] = False,
+    units: Annotated[str | None, typer.Option(help="repair: unit of the file, m, cm, mm or in.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="repair: draw before and after here (.png).")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the shipped shapes, or make one, show its facts and write it to a file.
+    """List the shipped shapes, or make one, show its facts and write it to a file; or mend a scan.
+
+    With repair, parts that overlap are united, and a cloud of points becomes a closed surface.
 
     Examples:
 
@@ -24,10 +38,23 @@ def objects(
         pliant objects bottle
 
         pliant objects torus:major=0.035,minor=0.015 --out ring.stl
+
+        pliant objects repair scan.ply --cap --smooth --units mm --out scan.obj --picture scan.png
     """
     from pliant.cli.answers import emit
     from pliant.objects import SHAPES, parse_shape
 
+    if shape == "repair":
+        if file is None:
+            raise typer.BadParameter("repair needs a file", param_hint="FILE")
+        if out is None:
+            raise typer.BadParameter("repair needs a name for the result", param_hint="--out")
+        from pliant.cli.objects_repair import repair
+
+        repair(file, out, cap=cap, smooth=smooth, units=units, picture=picture, json=json)
+        return
+    if file is not None or cap or smooth or units is not None or picture is not None:
+        raise typer.BadParameter("a file, --cap, --smooth, --units and --picture go with repair only")
     if shape is None:
         if out is not None:
             raise typer.BadParameter("--out needs a shape to write", param_hint="SHAPE")

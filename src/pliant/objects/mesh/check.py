@@ -8,26 +8,24 @@ import numpy as np
 
 from pliant.errors import MeshError, Problem
 from pliant.objects.mass import mesh_volume
+from pliant.objects.mesh.holes import HOLE_EDGES, SMALL_HOLE, fill_small_holes, perimeter
 from pliant.objects.mesh.intersection import SelfIntersection, self_intersections
 from pliant.objects.mesh.mesh import Mesh, position_text
 from pliant.objects.mesh.repair import (
-    SMALL_HOLE,
+    Repair,
     drop_degenerate_faces,
     drop_inner_faces,
+    drop_specks,
     drop_unused,
-    fill_small_holes,
     flip_flat_faces,
     merge_vertices,
-    perimeter,
     relax_crossings,
     unify_winding,
 )
 from pliant.objects.mesh.topology import Edges, arrange_shells, disagreeing_faces, edges_of, holes_of, pinched_vertices
+from pliant.objects.mesh.units import IN_A_TASK, LARGEST, SMALLEST, extents_of, size_notes, wrong_size
 
 MAX_FACES = 2_000_000
-LARGEST = 3.0  # [m] beyond this an object that a hand should hold is in other units
-SMALLEST = 5e-4  # [m]
-IN_A_TASK = "in a task file with 'scale: 0.001'"
 THIN = 1e-5  # volume below this fraction of area times diagonal is none: a sheet, not a body
 
 
@@ -63,27 +61,16 @@ class RepairedMesh:
 def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
     """The mesh, repaired where that is safe, or ``MeshError`` with every reason and place.   (theory 4)
 
-    Safe is: merging vertices on one spot, dropping unused vertices, degenerate or repeated faces and those inside where
-    parts meet along edges, making the winding agree, turning an inside-out mesh, filling small holes, smoothing the few
-    tiny folds that scans have.
+    Safe is: merging vertices on one spot, dropping unused vertices, degenerate or repeated faces, specks of debris and
+    faces inside where parts meet along edges, making the winding agree, turning an inside-out mesh, filling small
+    holes, smoothing the few tiny folds that scans have. What changes more than that is done on demand: ``mend_mesh``.
 
     Args:
         mesh: any triangles.
         source: what messages call the mesh, where that is not its name.
     """
     name = source or mesh.name or "mesh"
-    _refuse(name, _broken_numbers(mesh))
-    _refuse(name, _wrong_size(mesh))
-    actions: list[str] = []
-    try:
-        # A vertex that no face uses may lie anywhere; left in, it would set the size that tolerances are relative to.
-        for step in (drop_unused, merge_vertices, drop_degenerate_faces, drop_inner_faces, drop_unused):
-            mesh, done = step(mesh)
-            actions += done
-    except MeshError as bad:  # a step knows the mesh, not the file that it came from
-        raise MeshError(name, bad.problems) from None
-    if not len(mesh.faces):
-        raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
+    mesh, actions = clean(mesh, source=name)
     _refuse(name, _branches(mesh, edges_of(mesh.faces)))
     for step in (unify_winding, fill_small_holes, flip_flat_faces):
         mesh, done = step(mesh)
@@ -112,15 +99,47 @@ def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
     return RepairedMesh(mesh, MeshReport(tuple(actions), notes, volume, shells.cavities, euler, genus))
 
 
+def clean(mesh: Mesh, *, source: str = "") -> Repair:
+    """The mesh without what is no surface at all: doubled vertices, faces without area or repeated, specks of debris.
+
+    ``MeshError`` where its numbers or its size make no sense, or nothing is left.
+
+    Args:
+        source: what messages call the mesh, where that is not its name.
+    """
+    name = source or mesh.name or "mesh"
+    _refuse(name, _broken_numbers(mesh))
+    _refuse(name, wrong_size(extents_of(mesh), SMALLEST, LARGEST, IN_A_TASK))
+    actions: list[str] = []
+    try:
+        # A vertex that no face uses may lie anywhere; left in, it would set the size that tolerances are relative to.
+        for step in (drop_unused, merge_vertices, drop_degenerate_faces, drop_specks, drop_inner_faces, drop_unused):
+            mesh, done = step(mesh)
+            actions += done
+    except MeshError as bad:  # a step knows the mesh, not the file that it came from
+        raise MeshError(name, bad.problems) from None
+    if not len(mesh.faces):
+        raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
+    return Repair(mesh, actions)
+
+
+def check_points(mesh: Mesh, *, source: str = "") -> None:
+    """``MeshError`` where points without faces have numbers that are not finite, or a size that cannot be meant."""
+    name = source or mesh.name or "cloud"
+    _refuse(name, _not_finite(mesh))
+    _refuse(name, wrong_size(extents_of(mesh), SMALLEST, LARGEST, IN_A_TASK))
+
+
 def check_size(mesh: Mesh, *, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK) -> Mesh:
     """The mesh itself, if its numbers are finite and its size can be meant in metres; else ``MeshError``.
 
     Args:
         mesh: any triangles.
         smallest, largest: extent that can be meant [m].
-        remedy: where and how a mesh in millimetres is scaled.
+        remedy: where and how a mesh is scaled, with {0:g} for the factor.
     """
-    _refuse(mesh.name or "mesh", _broken_numbers(mesh) or _wrong_size(mesh, smallest, largest, remedy))
+    broken = _broken_numbers(mesh)
+    _refuse(mesh.name or "mesh", broken or wrong_size(extents_of(mesh), smallest, largest, remedy))
     return mesh
 
 
@@ -135,26 +154,16 @@ def _broken_numbers(mesh: Mesh) -> Problem | None:
         return Problem("", f"is empty: {len(mesh.vertices)} vertices and no faces", "export it with its triangles")
     if len(mesh.faces) > MAX_FACES:
         return Problem("", f"has {len(mesh.faces)} faces", f"at most {MAX_FACES}: decimate it first")
+    return _not_finite(mesh)
+
+
+def _not_finite(mesh: Mesh) -> Problem | None:
     bad = np.flatnonzero(~np.isfinite(mesh.vertices).all(axis=1))
     if not len(bad):
         return None
     what = f"{len(bad)} of {len(mesh.vertices)} vertices have a coordinate that is not a finite number"
     first = ", ".join(str(x) for x in mesh.vertices[bad[0]])
     return Problem(f"vertex {bad[0]}", f"({first}); {what}", "export the mesh again, or remove these vertices")
-
-
-def _wrong_size(
-    mesh: Mesh, smallest: float = SMALLEST, largest: float = LARGEST, remedy: str = IN_A_TASK
-) -> Problem | None:
-    size = float(np.ptp(mesh.corners.reshape(-1, 3), axis=0).max())
-    if size > largest:
-        limit, unit, scale = f"at most {largest:g}", "millimetres", f"0.001, {remedy} ({1e-3 * size:.3g} m then)"
-    elif 0 < size < smallest:
-        limit, unit, scale = f"at least {smallest:g}", "in a larger unit", f"1000 ({1e3 * size:.3g} m then)"
-    else:
-        return None
-    allowed = f"{limit} m: its coordinates are almost surely {unit}; scale by {scale}"
-    return Problem("size", f"{size:.4g} m across", allowed)
 
 
 def _branches(mesh: Mesh, edges: Edges) -> Problem | None:
@@ -193,7 +202,7 @@ def _openings(mesh: Mesh, edges: Edges) -> Problem | None:
     return Problem(
         "",
         f"is open: {len(holes)} {plural}, {', '.join(shown)}{more}",
-        f"close them in the program that made the mesh; only holes below {limit:.3g} mm around are filled here",
+        f"only holes below {limit:.3g} mm around and of at most {HOLE_EDGES} edges are filled without asking",
     )
 
 
@@ -217,9 +226,7 @@ def _crossings(intersections: list[SelfIntersection]) -> Problem | None:
 
 
 def _notes(mesh: Mesh, genus: int, cavities: int) -> list[str]:
-    notes = []
-    if mesh.extents.max() < 0.005:
-        notes.append(f"is only {1e3 * mesh.extents.max():.3g} mm across: check the units")
+    notes = size_notes(extents_of(mesh))
     if cavities:
         notes.append(f"is hollow: {cavities} closed {'cavity' if cavities == 1 else 'cavities'} inside")
     if genus > 1:

@@ -17,11 +17,34 @@ class Clipped(NamedTuple):
     cap: Mesh
 
 
-def clip_below(mesh: Mesh, up: Floats, level: float) -> Clipped:
-    """The part of a closed mesh with x . up < level.
+class Cut(NamedTuple):
+    """The part of a mesh below a plane, with its rim on the plane open.
 
-    A vertex exactly on the plane counts as above it, so each edge is cut once or not at all and the cut is a set of
-    closed loops whatever the coincidences.
+    Attributes:
+        vertices: n x 3, those of the mesh and then those on the plane [m].
+        faces: m x 3.
+        start, end: the rim's directed edges, in the order in which faces that close it pass them.
+    """
+
+    vertices: Floats
+    faces: Ints
+    start: Ints
+    end: Ints
+
+
+def clip_below(mesh: Mesh, up: Floats, level: float) -> Clipped:
+    """The part of a closed mesh with x . up < level."""
+    cut = cut_below(mesh, up, level)
+    cap = triangulate(cut.start, cut.end, cut.vertices, up)
+    below = used_part(cut.vertices, np.concatenate([cut.faces, cap]), mesh.name)
+    return Clipped(below, used_part(cut.vertices, cap, mesh.name))
+
+
+def cut_below(mesh: Mesh, up: Floats, level: float) -> Cut:
+    """The part of a mesh with x . up < level, open where it was cut.
+
+    A vertex exactly on the plane counts as above it, so each edge is cut once or not at all and the cut of a closed
+    mesh is a set of closed loops whatever the coincidences.
     """
     s = mesh.vertices @ up - level
     below = s < 0
@@ -44,24 +67,22 @@ def clip_below(mesh: Mesh, up: Floats, level: float) -> Clipped:
         np.stack([pq, q, r], axis=1)[~one],
         np.stack([pq, r, pr], axis=1)[~one],
     ]
-    # Along the cut the cap runs against the wall: the wall goes pq -> pr where one corner is below, back where two are.
+    # Along the cut a cap runs against the wall: the wall goes pq -> pr where one corner is below, back where two are.
     start, end = np.where(one, pr, pq), np.where(one, pq, pr)
-    cap = _triangulate(start - n, end - n, points, up) + n
-    vertices = np.concatenate([mesh.vertices, points])
-    return Clipped(used_part(vertices, np.concatenate([*wall, cap]), mesh.name), used_part(vertices, cap, mesh.name))
+    return Cut(np.concatenate([mesh.vertices, points]), np.concatenate(wall), start, end)
 
 
-def _triangulate(start: Ints, end: Ints, points: Floats, up: Floats) -> Ints:
+def triangulate(start: Ints, end: Ints, points: Floats, up: Floats) -> Ints:
     """Triangles of the polygons (with holes) bounded by the directed edges ``start`` -> ``end``, counter-clockwise."""
     if not len(start):
         return np.zeros((0, 3), dtype=np.int64)
-    from manifold3d import triangulate
+    import manifold3d
 
     across = np.cross(up, np.eye(3)[np.argmin(np.abs(up))])
     across /= np.linalg.norm(across)
     plane = np.stack([points @ across, points @ np.cross(up, across)], axis=1)
     loops = _loops(start, end)
-    triangles = triangulate([plane[loop] for loop in loops])
+    triangles = manifold3d.triangulate([plane[loop] for loop in loops])
     return np.concatenate(loops)[np.asarray(triangles, dtype=np.int64).reshape(-1, 3)]
 
 

@@ -7,6 +7,9 @@ a ``MeshError`` that a user can act on. Materials, textures and files that the m
 from __future__ import annotations
 
 import io
+import re
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,15 @@ import numpy as np
 from pliant.errors import MeshError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
 from pliant.objects.mesh.check import MAX_FACES, RepairedMesh, repair_mesh
+from pliant.objects.mesh.mend import Mended, mend_mesh, offers, with_offers
 from pliant.objects.mesh.mesh import Mesh
 from pliant.objects.mesh.preflight import FORMATS, inspect_bytes, sniff
 from pliant.objects.mesh.repair import join_identical
+from pliant.objects.mesh.units import UNITS
 
 MAX_BYTES = 200_000_000
+_ASIDE = re.compile(rb"(?m)^[ \t]*(?:usemtl|mtllib|usemap|g|o|s)(?:[ \t][^\n]*)?$")
+"""Lines of an OBJ that name materials and groups: nothing of them is kept, and a parser sorts faces by them."""
 WRITTEN_FORMATS = ("stl", "obj", "ply", "off")
 
 
@@ -30,14 +37,43 @@ def load_mesh(path: str | Path, *, scale: float = 1.0) -> RepairedMesh:
         path: .stl, .obj, .ply, .off, .glb or .gltf (with everything inside).
         scale: factor on every coordinate: 0.001 for a file in millimetres.
     """
-    mesh = read_mesh(path)
-    if scale != 1.0:
-        mesh = mesh.scaled(scale)
-    return repair_mesh(mesh, source=str(path))
+    path = Path(path)
+    mesh = read_mesh(path, points=True)
+    try:
+        if not len(mesh.faces):
+            raise MeshError(str(path), _empty(mesh))
+        return repair_mesh(mesh if scale == 1.0 else mesh.scaled(scale), source=str(path))
+    except MeshError as bad:
+        raise with_offers(bad, offers(mesh, path, scale)) from None
 
 
-def read_mesh(path: str | Path) -> Mesh:
-    """The triangles in a file as they stand, unchecked and not repaired; metres are assumed."""
+def mend_file(
+    path: str | Path, *, cap: bool = False, smooth: bool = False, unit: str | None = None
+) -> tuple[Mesh, Mended]:
+    """What a file holds [m], and a sound mesh made of it on demand: ``mend_mesh``.
+
+    Args:
+        path: as for ``load_mesh``; points without faces are welcome.
+        cap, smooth: as for ``mend_mesh``.
+        unit: of the file, a key of ``UNITS``; metres where left out.
+    """
+    path = Path(path)
+    given = read_mesh(path, points=True)
+    mesh = given if unit is None else given.scaled(UNITS[unit].factor)
+    try:
+        return mesh, mend_mesh(mesh, cap=cap, smooth=smooth, source=str(path))
+    except MeshError as bad:
+        scale = 1.0 if unit is None else UNITS[unit].factor
+        raise with_offers(bad, offers(given, path, scale)) from None
+
+
+def read_mesh(path: str | Path, *, points: bool = False) -> Mesh:
+    """The triangles in a file as they stand, unchecked and not repaired; metres are assumed.
+
+    Args:
+        path: as for ``load_mesh``.
+        points: whether a file of points without faces is an answer too: a mesh of no faces.
+    """
     path = Path(path)
     source = str(path)
     kind = path.suffix.lower().lstrip(".")
@@ -58,7 +94,13 @@ def read_mesh(path: str | Path) -> Mesh:
     if problems:
         raise MeshError(source, problems)
     mesh = _parse(path, kind, data)
+    if not len(mesh.faces) and not points:
+        raise MeshError(source, _empty(mesh))
     return join_identical(mesh) if kind == "stl" and np.isfinite(mesh.vertices).all() else mesh
+
+
+def _empty(mesh: Mesh) -> Problem:
+    return Problem("", f"is empty: {len(mesh.vertices)} vertices, no faces", "export it with its triangles")
 
 
 def write_mesh(mesh: Mesh, path: str | Path) -> Path:
@@ -75,16 +117,21 @@ def write_mesh(mesh: Mesh, path: str | Path) -> Path:
 def _parse(path: Path, kind: str, data: bytes) -> Mesh:
     import trimesh
 
+    if kind == "obj":
+        data = _ASIDE.sub(b"", data)
     options: dict[str, Any] = {} if kind == "off" else {"process": False}
     if kind in ("obj", "glb", "gltf", "ply"):
         options["skip_materials"] = True
     if kind == "obj":
         options["maintain_order"] = True
     try:
-        loaded = trimesh.load(
-            io.BytesIO(data), file_type=kind, resolver=None, force="mesh", allow_remote=False, **options
-        )
-        vertices, faces = np.asarray(loaded.vertices), np.asarray(loaded.faces)
+        load = partial(trimesh.load, file_type=kind, resolver=None, allow_remote=False, **options)
+        # What the parser remarks on textures and the like is nothing that a user could act on.
+        with warnings.catch_warnings(action="ignore"):
+            loaded = load(io.BytesIO(data), force="mesh")
+            vertices, faces = np.asarray(loaded.vertices), np.asarray(loaded.faces)
+            if not len(faces) and not len(vertices):  # forced to be a mesh, a cloud loses its points
+                vertices = np.asarray(getattr(load(io.BytesIO(data)), "vertices", vertices))
     except MeshError:
         raise
     except Exception as bad:  # a parser fed with anything may raise anything

@@ -163,8 +163,8 @@ def used_part(vertices: Floats, faces: Ints, name: str) -> Mesh:
 
 
 def position_text(position: Floats) -> str:
-    """A position [m] for a message."""
-    return "(" + ", ".join(f"{x:.4g}" for x in position) + ") m"
+    """A position [m] for a message, to the nanometre."""
+    return "(" + ", ".join(f"{round(float(x), 9) + 0.0:.4g}" for x in position) + ") m"
 
 
 def _rows_of_three(values: ArrayLike, dtype: type[Any], what: str, name: str) -> NDArray[Any]:

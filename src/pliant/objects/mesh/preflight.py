@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import io
-import json
 import re
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from pliant.errors import Problem
+from pliant.objects.mesh.gltf import DamagedError, count_gltf
 
 FORMATS = ("stl", "obj", "ply", "off", "glb", "gltf")
-FRESH = "the file is cut off or damaged: export or copy it again"
+LONGEST_LINE = 10_000
+"""Letters of a line of a text format."""
+POINTS = ("obj", "ply", "off")
+"""Formats whose files may hold points without faces."""
 
 _PLY_SIZES = {
     "char": 1, "uchar": 1, "int8": 1, "uint8": 1, "short": 2, "ushort": 2, "int16": 2, "uint16": 2,
@@ -43,13 +43,6 @@ def sniff(data: bytes) -> str | None:
     return None
 
 
-class _DamagedError(Exception):
-    """What a file says about itself is not true; the problem is its argument."""
-
-    def __init__(self, where: str, what: str, allowed: str = FRESH) -> None:
-        super().__init__(Problem(where, what, allowed))
-
-
 def inspect_bytes(kind: str, data: bytes, max_faces: int) -> list[Problem]:
     """Problems of a file called ``kind``: other content, declared counts that are not there, too many faces."""
     found = sniff(data)
@@ -57,9 +50,9 @@ def inspect_bytes(kind: str, data: bytes, max_faces: int) -> list[Problem]:
         return [Problem("", f"is called .{kind} but its content is {found.upper()}", f"rename it to end in .{found}")]
     try:
         vertices, faces = _COUNTS[kind](data)
-    except _DamagedError as bad:
+    except DamagedError as bad:
         return [bad.args[0]]
-    if vertices == 0 or faces == 0:
+    if vertices == 0 or (faces == 0 and kind not in POINTS):
         return [Problem("", f"is empty: {vertices} vertices, {faces} faces", "export it with its triangles")]
     if faces > max_faces or vertices > 3 * max_faces:
         what = f"has {vertices} vertices and {faces} faces"
@@ -79,35 +72,35 @@ def _count_stl(data: bytes) -> tuple[int, int]:
     if _is_text_stl(data) or (data[:200].lstrip()[:5].lower() == b"solid" and b"endsolid" in data[-200:].lower()):
         lowered = data.lower()
         begun, ended = lowered.count(b"facet normal"), lowered.count(b"endfacet")
-        corners = len(re.findall(rb"\bvertex\s", lowered))
+        corners = sum(1 for _ in re.finditer(rb"\bvertex\s", lowered))
         if begun != ended or corners != 3 * begun or b"endsolid" not in lowered:
-            raise _DamagedError("", f"text STL begins {begun} faces, ends {ended}, and lists {corners} corners")
+            raise DamagedError("", f"text STL begins {begun} faces, ends {ended}, and lists {corners} corners")
         return corners, begun
     if len(data) < 84:
-        raise _DamagedError("", f"has {len(data)} bytes; a binary STL has at least 84")
+        raise DamagedError("", f"has {len(data)} bytes; a binary STL has at least 84")
     declared, there = _binary_stl_count(data), (len(data) - 84) // 50
     if declared > there:
-        raise _DamagedError("byte 80", f"binary STL declares {declared} faces but holds {there}")
+        raise DamagedError("byte 80", f"binary STL declares {declared} faces but holds {there}")
     if declared > 0 and there > declared + 1 + declared // 10:
-        raise _DamagedError("byte 80", f"binary STL declares {declared} faces but has room for {there}")
+        raise DamagedError("byte 80", f"binary STL declares {declared} faces but has room for {there}")
     return 3 * declared, declared
 
 
 def _count_ply(data: bytes) -> tuple[int, int]:
     head, mark, _ = data[:100_000].partition(b"end_header")
     if not data.lstrip().startswith(b"ply") or not mark:
-        raise _DamagedError("", "has no PLY header (it begins 'ply' and ends 'end_header')")
+        raise DamagedError("", "has no PLY header (it begins 'ply' and ends 'end_header')")
     binary = b"format binary" in head
     counts: dict[str, int] = {}
     needed, row, element = 0, 0, ""
     for line in head.decode("latin-1").splitlines():
         words = line.split()
         if words[:1] == ["element"]:
-            if len(words) != 3 or not re.fullmatch("[0-9]{1,15}", words[2]):
-                raise _DamagedError("header", f"'{line.strip()[:60]}'", "'element NAME COUNT'")
+            if len(words) != 3 or words[1] in counts:
+                raise DamagedError("header", f"'{line.strip()[:60]}'", "'element NAME COUNT', each name once")
             needed += row * counts.get(element, 0)
             element, row = words[1], 0
-            counts[element] = int(words[2])
+            counts[element] = _count(words[2], "header", "'element NAME COUNT'")
         elif words[:1] == ["property"] and len(words) >= 3:
             is_list = words[1] == "list"
             # A list takes at least its count; three vertex numbers follow in the smallest face.
@@ -121,15 +114,30 @@ def _count_ply(data: bytes) -> tuple[int, int]:
     declared = ", ".join(f"{count} {name}" for name, count in counts.items())
     body = data[len(head) + len(mark) :]
     if not binary:
+        _check_lines(body)
         # One line for each element; the last may lack its line break, and one short line is a cut line. Not split:
         # a large file would take many times its size in memory.
         lines = sum(1 for line in io.BytesIO(body.replace(b"\r", b"\n")) if line.strip())
         if lines < sum(counts.values()):
-            raise _DamagedError("header", f"declares {declared} but {lines} lines follow")
+            raise DamagedError("header", f"declares {declared} but {lines} lines follow")
     elif len(body) - 1 < needed:
         there = max(len(body) - 1, 0)
-        raise _DamagedError("header", f"declares {declared}, at least {needed} bytes, but {there} follow")
+        raise DamagedError("header", f"declares {declared}, at least {needed} bytes, but {there} follow")
     return counts.get("vertex", 0), counts.get("face", 0)
+
+
+def _count(word: str, where: str, allowed: str) -> int:
+    """A number of things as a header declares it."""
+    if not re.fullmatch("[0-9]{1,15}", word):
+        raise DamagedError(where, f"'{word[:60]}' is no count", allowed)
+    return int(word)
+
+
+def _check_lines(data: bytes) -> None:
+    """A line is a corner or a face: one with a thousand corners is no face, and would become a thousand triangles."""
+    if (long := max(map(len, io.BytesIO(data.replace(b"\r", b"\n"))))) > LONGEST_LINE or b"\\\n" in data:
+        what = f"has a line of {long} letters" if long > LONGEST_LINE else "has lines that go on in the next"
+        raise DamagedError("", what, "one corner or face on each line, with a few corners")
 
 
 def _count_off(data: bytes) -> tuple[int, int]:
@@ -137,81 +145,30 @@ def _count_off(data: bytes) -> tuple[int, int]:
         data = re.sub(rb"#[^\n]*", b"", data)
     head = data[:1000].split()
     if not head or not head[0].upper().endswith(b"OFF"):
-        raise _DamagedError("line 1", "does not begin with OFF")
-    if len(head) < 4 or not all(word.isdigit() for word in head[1:3]):
-        raise _DamagedError("line 2", "has no counts", "'VERTICES FACES EDGES'")
-    vertices, faces = int(head[1]), int(head[2])
+        raise DamagedError("line 1", "does not begin with OFF")
+    _check_lines(data)
+    if len(head) < 4:
+        raise DamagedError("line 2", "has no counts", "'VERTICES FACES EDGES'")
+    vertices, faces = (_count(word.decode("latin-1"), "line 2", "'VERTICES FACES EDGES'") for word in head[1:3])
     # Words are counted by where they begin: splitting a large file would take thirty times its size in memory.
     blank = np.concatenate([[True], np.frombuffer(data, dtype=np.uint8) <= 32])
     numbers = int(np.count_nonzero(blank[:-1] & ~blank[1:])) - 4
     if numbers < 3 * vertices + 4 * faces:
-        raise _DamagedError("line 2", f"declares {vertices} vertices and {faces} faces but {numbers} numbers follow")
+        raise DamagedError("line 2", f"declares {vertices} vertices and {faces} faces but {numbers} numbers follow")
     return vertices, faces
 
 
 def _count_obj(data: bytes) -> tuple[int, int]:
     if b"\x00" in data[:4096]:
-        raise _DamagedError("", "is not a text file; an OBJ is")
-    text = b"\n" + data
-    vertices, faces = text.count(b"\nv "), text.count(b"\nf ")
-    if not vertices and re.search(rb"\n\s*v\s", text[:100_000]):
-        vertices = 1  # or more, written in another way
+        raise DamagedError("", "is not a text file; an OBJ is")
+    # Spaces and tabs only: a pattern that may cross line ends would look for its match from each of many empty lines.
+    vertices, faces = (
+        sum(1 for _ in re.finditer(rb"(?:^|[\r\n])[ \t]*" + sign + rb"[ \t]", data)) for sign in (b"v", b"f")
+    )
     if not vertices:
-        raise _DamagedError("", "has no line that begins with 'v': there is no vertex", "export it as an OBJ again")
-    return vertices, faces or int(re.search(rb"\n\s*f\s", text) is not None)
-
-
-def _count_gltf(data: bytes, *, binary: bool) -> tuple[int, int]:
-    try:
-        tree = _gltf_tree(data, binary=binary)
-    except (ValueError, struct.error, RecursionError) as bad:
-        raise _DamagedError("", f"is not a whole glTF ({str(bad)[:80]})") from None
-    for number, entry in enumerate(_dicts(tree.get("buffers"))):
-        if (uri := entry.get("uri")) is None:
-            continue
-        where = f"buffers[{number}].uri"
-        if not str(uri).startswith("data:"):
-            what = f"refers to another file '{str(uri)[:60]}'"
-            raise _DamagedError(where, what, "export it as one .glb file")
-        try:
-            base64.b64decode(str(uri).partition(",")[2], validate=True)
-        except (binascii.Error, ValueError):
-            raise _DamagedError(where, "does not hold valid base64 data") from None
-    counts = [entry.get("count", 0) for entry in _dicts(tree.get("accessors"))]
-    if not all(isinstance(count, int) for count in counts):
-        raise _DamagedError("accessors", "a count is not a number")
-    size = [_primitive_faces(mesh, counts) for mesh in _dicts(tree.get("meshes"))]
-    used = [node["mesh"] for node in _dicts(tree.get("nodes")) if isinstance(node.get("mesh"), int)]
-    return max(counts, default=0), sum(size[k] for k in used if 0 <= k < len(size))
-
-
-def _gltf_tree(data: bytes, *, binary: bool) -> dict[str, Any]:
-    if binary:
-        magic, _, length, chunk, kind = struct.unpack_from("<4sIII4s", data)
-        if magic != b"glTF" or kind != b"JSON":
-            raise ValueError("it does not begin as a GLB file does")
-        if length > len(data) or 20 + chunk > len(data):
-            raise ValueError(f"it declares {length} bytes but has {len(data)}")
-        data = data[20 : 20 + chunk]
-    tree = json.loads(data.decode("utf-8"))
-    if not isinstance(tree, dict):
-        raise ValueError("it holds no JSON object")
-    return tree
-
-
-def _dicts(values: Any) -> list[dict[str, Any]]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-
-
-def _primitive_faces(mesh: dict[str, Any], counts: list[int]) -> int:
-    total = 0
-    for primitive in _dicts(mesh.get("primitives")):
-        attributes = primitive.get("attributes")
-        position = attributes.get("POSITION") if isinstance(attributes, dict) else None
-        accessor = primitive.get("indices", position)
-        if isinstance(accessor, int) and 0 <= accessor < len(counts):
-            total += max(counts[accessor] // 3, 1)
-    return total
+        raise DamagedError("", "has no line that begins with 'v': there is no vertex", "export it as an OBJ again")
+    _check_lines(data)
+    return vertices, faces
 
 
 _COUNTS: dict[str, Callable[[bytes], tuple[int, int]]] = {
@@ -219,7 +176,7 @@ _COUNTS: dict[str, Callable[[bytes], tuple[int, int]]] = {
     "ply": _count_ply,
     "off": _count_off,
     "obj": _count_obj,
-    "glb": partial(_count_gltf, binary=True),
-    "gltf": partial(_count_gltf, binary=False),
+    "glb": partial(count_gltf, binary=True),
+    "gltf": partial(count_gltf, binary=False),
 }
 """Vertices and faces that a file has, after its own counts were compared with what is there."""

@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Ints
 from pliant.errors import MeshError, Problem
 from pliant.objects.mesh.intersection import SelfIntersection, self_intersections
 from pliant.objects.mesh.mesh import Mesh, position_text
 from pliant.objects.mesh.topology import (
-    Hole,
     connected,
     disagreeing_faces,
     edges_of,
+    encloses,
     half_edge_pairs,
-    holes_of,
+    shells_of,
     winding_number,
 )
 
 MERGE = 1e-7  # vertices closer than this fraction of the diagonal are one: the rounding of single-precision files
 FEW, CROWD = 5000, 50  # a mesh of more vertices that has more of them on one spot than this is no surface
-SMALL_HOLE = 0.1  # a hole is small if its perimeter is below this fraction of the bounding box's diagonal
-HOLE_EDGES = 100  # ... and if it has no more edges than this
 FLAT = 1e-9  # a face lower than this fraction of the diagonal has no area worth the name
 FEW_CROSSINGS = 50  # a scan's blemishes; more of them are a wrong shape, not a blemish
 MOST_PATCHES = 200  # more parts than this between edges of four faces are no few solids set together
+SPECK = 0.05  # a piece smaller than this fraction of the largest piece is a speck ..
+SPECKS = 0.05  # .. if all of these have at most this share of the surface
 BESIDE = 1e-4  # how far beside a face it is asked whether that is inside, as a fraction of the diagonal
 RELAX = 0.005  # farthest that a vertex may be moved to undo a crossing, as a fraction of the diagonal
 
@@ -67,7 +67,7 @@ def merge_vertices(mesh: Mesh) -> Repair:
     gone = len(mesh.vertices) - len(joined.vertices)
     if not gone:
         return Repair(mesh, [])
-    action = f"merged {_count(gone, 'duplicate vertex', 'duplicate vertices')} ({len(joined.vertices)} left)"
+    action = f"merged {counted(gone, 'duplicate vertex', 'duplicate vertices')} ({len(joined.vertices)} left)"
     return Repair(joined, [action])
 
 
@@ -78,7 +78,7 @@ def drop_unused(mesh: Mesh) -> Repair:
     if used.all():
         return Repair(mesh, [])
     rank = np.cumsum(used) - 1
-    action = f"removed {_count(int((~used).sum()), 'vertex', 'vertices')} that no face uses"
+    action = f"removed {counted(int((~used).sum()), 'vertex', 'vertices')} that no face uses"
     return Repair(Mesh(mesh.vertices[used], rank[mesh.faces], mesh.name), [action])
 
 
@@ -89,7 +89,7 @@ def drop_degenerate_faces(mesh: Mesh) -> Repair:
     repeated = (f[:, 0] == f[:, 1]) | (f[:, 1] == f[:, 2]) | (f[:, 2] == f[:, 0])
     if repeated.any():
         actions.append(
-            f"removed {_count(int(repeated.sum()), 'degenerate face', 'degenerate faces')} "
+            f"removed {counted(int(repeated.sum()), 'degenerate face', 'degenerate faces')} "
             f"(first: face {np.flatnonzero(repeated)[0]})"
         )
         f = f[~repeated]
@@ -103,7 +103,7 @@ def drop_degenerate_faces(mesh: Mesh) -> Repair:
         keep_odd = f[np.sort(first[count % 2 == 1])]
         f_new = keep_one if _bad_edges(keep_one) <= _bad_edges(keep_odd) else keep_odd
         place = mesh.vertices[f[group.reshape(-1) == np.flatnonzero(count > 1)[0]][0]].mean(axis=0)
-        gone = _count(len(f) - len(f_new), "repeated face", "repeated faces")
+        gone = counted(len(f) - len(f_new), "repeated face", "repeated faces")
         actions.append(f"removed {gone} (first near {position_text(place)})")
         f = f_new
     return Repair(Mesh(mesh.vertices, f, mesh.name) if actions else mesh, actions)
@@ -135,10 +135,44 @@ def drop_inner_faces(mesh: Mesh) -> Repair:
         return Repair(mesh, [])
     gone = np.flatnonzero(~keep)
     action = (
-        f"removed {_count(len(gone), 'face', 'faces')} inside the body, where its parts meet (first: face {gone[0]}, "
+        f"removed {counted(len(gone), 'face', 'faces')} inside the body, where its parts meet (first: face {gone[0]}, "
         f"near {position_text(mesh.face_centres[gone[0]])})"
     )
     return Repair(Mesh(mesh.vertices, mesh.faces[keep], mesh.name), [action])
+
+
+def drop_specks(mesh: Mesh) -> Repair:
+    """Remove what a scanner leaves in the air, or inside: pieces far smaller than the body. Small hollows stay."""
+    label = shells_of(mesh.faces)
+    number = int(label.max(initial=0)) + 1
+    if number == 1:
+        return Repair(mesh, [])
+    low, high = np.full((number, 3), np.inf), np.full((number, 3), -np.inf)
+    for k in range(3):
+        np.minimum.at(low, label, mesh.corners[:, k])
+        np.maximum.at(high, label, mesh.corners[:, k])
+    sizes = np.linalg.norm(high - low, axis=1)
+    small = sizes < SPECK * sizes.max()
+    if not small.any() or mesh.face_areas[small[label]].sum() > SPECKS * mesh.area:
+        return Repair(mesh, [])
+    edges = edges_of(mesh.faces)
+    is_open = np.zeros(number, dtype=bool)
+    is_open[label[edges.count[edges.of_half_edge].reshape(-1, 3).min(axis=1) == 1]] = True
+    six_volumes = np.einsum("ij,ij->i", mesh.corners[:, 0], np.cross(mesh.corners[:, 1], mesh.corners[:, 2]))
+    volumes = np.bincount(label, weights=six_volumes, minlength=number)
+    largest = int(np.argmax(sizes))
+    body = Mesh(mesh.vertices, mesh.faces[label == largest])
+    for k in np.flatnonzero(small & ~is_open & (volumes * volumes[largest] < 0)).tolist():
+        small[k] = not encloses(body, Mesh(mesh.vertices, mesh.faces[label == k]))
+    gone = np.flatnonzero(small)
+    if not len(gone):
+        return Repair(mesh, [])
+    worst = gone[np.argmax(sizes[gone])]
+    action = (
+        f"dropped {counted(len(gone), 'speck', 'specks')} of debris, the largest {1e3 * sizes[worst]:.2g} mm across at "
+        f"{position_text(0.5 * (low + high)[worst])}"
+    )
+    return Repair(Mesh(mesh.vertices, mesh.faces[~small[label]], mesh.name), [action])
 
 
 def unify_winding(mesh: Mesh) -> Repair:
@@ -149,36 +183,10 @@ def unify_winding(mesh: Mesh) -> Repair:
     f = np.where(wrong[:, None], mesh.faces[:, ::-1], mesh.faces)
     first = int(np.flatnonzero(wrong)[0])
     action = (
-        f"turned over {_count(int(wrong.sum()), 'face', 'faces')} wound against the rest (first: face {first}, "
+        f"turned over {counted(int(wrong.sum()), 'face', 'faces')} wound against the rest (first: face {first}, "
         f"near {position_text(mesh.face_centres[first])})"
     )
     return Repair(Mesh(mesh.vertices, f, mesh.name), [action])
-
-
-def perimeter(mesh: Mesh, hole: Hole) -> float:
-    """Length of a hole's rim [m]; for a rim that is no simple ring, that of its bounding box's three edges."""
-    ring = mesh.vertices[hole.vertices]
-    if not hole.simple:
-        return float(np.ptp(ring, axis=0).sum())
-    return float(np.linalg.norm(ring - np.roll(ring, 1, axis=0), axis=1).sum())
-
-
-def fill_small_holes(mesh: Mesh) -> Repair:
-    """Close simple, short holes of few edges with the triangulation of least area; no vertex is added or moved."""
-    actions, added = [], []
-    for hole in holes_of(mesh.faces, edges_of(mesh.faces)):
-        around = perimeter(mesh, hole)
-        if not hole.simple or hole.edges > HOLE_EDGES or around >= SMALL_HOLE * mesh.diagonal:
-            continue
-        ring = mesh.vertices[hole.vertices]
-        added.append(hole.vertices[_least_area(ring)])
-        place = position_text(ring.mean(axis=0))
-        actions.append(f"filled a hole of {hole.edges} edges, {1e3 * around:.3g} mm around, at {place}")
-    if not actions:
-        return Repair(mesh, actions)
-    if len(actions) > 4:
-        actions = [*actions[:3], f"... and {len(actions) - 3} more small holes filled"]
-    return Repair(Mesh(mesh.vertices, np.concatenate([mesh.faces, *added]), mesh.name), actions)
 
 
 def flip_flat_faces(mesh: Mesh) -> Repair:
@@ -214,7 +222,7 @@ def flip_flat_faces(mesh: Mesh) -> Repair:
         flipped += 1
     if not flipped:
         return Repair(mesh, [])
-    action = f"flipped an edge of {_count(flipped, 'face', 'faces')} without area (first: face {flat[0]})"
+    action = f"flipped an edge of {counted(flipped, 'face', 'faces')} without area (first: face {flat[0]})"
     return Repair(Mesh(mesh.vertices, faces, mesh.name), [action])
 
 
@@ -246,43 +254,17 @@ def relax_crossings(mesh: Mesh, intersections: list[SelfIntersection]) -> Repair
         left = self_intersections(current, edges, near=np.asarray(moved[mesh.faces].any(axis=1)))
         if not left:
             action = (
-                f"smoothed {_count(int(moved.sum()), 'vertex', 'vertices')} by at most {1e3 * step:.2g} mm where the "
+                f"smoothed {counted(int(moved.sum()), 'vertex', 'vertices')} by at most {1e3 * step:.2g} mm where the "
                 f"surface crossed itself (near {position_text(intersections[0].place)})"
             )
             return Repair(current, [action])
     return Repair(mesh, [])
 
 
-def _count(number: int, one: str, many: str) -> str:
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun."""
     return f"{number} {one if number == 1 else many}"
 
 
 def _bad_edges(faces: Ints) -> int:
     return int((edges_of(faces).count != 2).sum())
-
-
-def _least_area(ring: Floats) -> Ints:
-    """Triangles over a closed ring of points with the least total area.
-
-    Dynamic programming over all triangulations (Klincsek 1980; Barequet and Sharir 1995): best[i, j] is the least area
-    over the part of the ring from i to j.
-    """
-    n = len(ring)
-    best = np.zeros((n, n))
-    split = np.zeros((n, n), dtype=np.int64)
-    for gap in range(2, n):
-        for i in range(n - gap):
-            j = i + gap
-            between = np.arange(i + 1, j)
-            area = 0.5 * np.linalg.norm(np.cross(ring[between] - ring[i], ring[j] - ring[i]), axis=1)
-            cost = best[i, between] + best[between, j] + area
-            split[i, j] = between[np.argmin(cost)]
-            best[i, j] = cost.min()
-    triangles, todo = [], [(0, n - 1)]
-    while todo:
-        i, j = todo.pop()
-        if j - i >= 2:
-            k = int(split[i, j])
-            triangles.append((i, k, j))
-            todo += [(i, k), (k, j)]
-    return np.array(triangles, dtype=np.int64)

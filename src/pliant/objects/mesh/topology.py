@@ -33,12 +33,12 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class Hole:
-    """A connected rim of edges with one face only.
+    """A rim of edges with one face only; holes that meet in a vertex have one each.
 
     Args:
         vertices: the rim's vertices; where ``simple``, in the order that a face filling the hole would list them.
         edges: how many edges the rim has.
-        simple: whether the rim is one closed ring that passes no vertex twice.
+        simple: whether the rim is one closed ring; if not, faces along it disagree about their winding.
     """
 
     vertices: Ints
@@ -120,10 +120,17 @@ def holes_of(faces: Ints, edges: Edges) -> list[Hole]:
     holes = []
     order = np.argsort(piece_of_edge, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(piece_of_edge[order])) + 1):
-        ring = _ring(start[group].tolist(), end[group].tolist())
-        vertices = np.array(ring) if ring else np.unique(np.concatenate([start[group], end[group]]))
-        holes.append(Hole(vertices, len(group), simple=bool(ring)))
+        rings = _rings(start[group].tolist(), end[group].tolist())
+        holes += [Hole(np.array(ring), len(ring), simple=True) for ring in rings]
+        if not rings:
+            holes.append(Hole(np.unique(np.concatenate([start[group], end[group]])), len(group), simple=False))
     return sorted(holes, key=lambda hole: -hole.edges)
+
+
+def open_edges(mesh: Mesh) -> Floats:
+    """Ends of the edges with one face only, e x 2 x 3 [m]."""
+    edges = edges_of(mesh.faces)
+    return np.asarray(mesh.vertices[edges.ends[edges.count == 1]])
 
 
 def pinched_vertices(faces: Ints, edges: Edges) -> Ints:
@@ -182,7 +189,7 @@ def arrange_shells(mesh: Mesh) -> ShellArrangement:
         return ShellArrangement(False, 0, (Problem("", what, "keep one closed surface; remove the debris"),))
     shells = [Mesh(mesh.vertices, mesh.faces[label == k]) for k in range(number)]
     volumes = np.array([mesh_volume(s) for s in shells])
-    depth = np.array([sum(_encloses(shells[j], shells[k]) for j in range(number) if j != k) for k in range(number)])
+    depth = np.array([sum(encloses(shells[j], shells[k]) for j in range(number) if j != k) for k in range(number)])
     outside = depth % 2 == 0
     right = outside == (volumes > 0)
     inside_out = not right.any()
@@ -223,7 +230,7 @@ def winding_number(mesh: Mesh, point: Floats) -> float:
     return float(np.arctan2(numerator, la * lb * lc + ab * lc + bc * la + ca * lb).sum() / (2 * np.pi))
 
 
-def _encloses(outer: Mesh, inner: Mesh) -> bool:
+def encloses(outer: Mesh, inner: Mesh) -> bool:
     """Whether ``inner`` lies wholly within ``outer``, asked at its outermost vertices along each axis."""
     box, points = outer.corners.reshape(-1, 3), inner.corners.reshape(-1, 3)
     if (points.min(axis=0) < box.min(axis=0)).any() or (points.max(axis=0) > box.max(axis=0)).any():
@@ -239,15 +246,28 @@ def half_edge_pairs(edges: Edges) -> tuple[Ints, Ints]:
     return halves[0::2], halves[1::2]
 
 
-def _ring(start: list[int], end: list[int]) -> list[int]:
-    """The vertices in order if the directed edges make one simple ring, else an empty list."""
-    following = dict(zip(start, end, strict=True))
-    if len(following) != len(start) or set(start) != set(end):
+def _rings(start: list[int], end: list[int]) -> list[list[int]]:
+    """The rings, none of which passes a vertex twice, that the directed edges make; none if one leads nowhere."""
+    following: dict[int, list[int]] = {}
+    for a, b in zip(start, end, strict=True):
+        following.setdefault(a, []).append(b)
+    if sorted(start) != sorted(end):
         return []
-    ring = [start[0]]
-    while (vertex := following[ring[-1]]) != start[0]:
-        ring.append(vertex)
-    return ring if len(ring) == len(start) else []
+    rings = []
+    for first in following:
+        path, place = [first], {first: 0}
+        while following[path[-1]]:
+            vertex = following[path[-1]].pop()
+            if vertex in place:  # a ring is closed; what led to it goes on
+                back = place[vertex]
+                rings.append(path[back:])
+                for gone in path[back + 1 :]:
+                    del place[gone]
+                del path[back + 1 :]
+            else:
+                place[vertex] = len(path)
+                path.append(vertex)
+    return rings
 
 
 def connected(count: int, first: Ints, second: Ints) -> Ints:
