@@ -19,7 +19,7 @@ def test_import_writes_a_hand_with_a_picture_that_check_accepts(tmp_path, capsys
     assert run(["hand", "import", URDF, "--out", str(out), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["ok"] and sorted(answer["fingers"]) == ["left", "right"]
-    assert all(0 <= guess["confidence"] <= 1 and guess["reason"] for guess in answer["guesses"])
+    assert all(0 <= guess["sure"] <= 1 and guess["why"] for guess in answer["guesses"])
     hand = load_hand(out / "hand.yaml")
     assert hand.q_open("tips") == pytest.approx([0.05]) and hand.q_closed("tips") == pytest.approx([0.0])
     assert (out / "hand.png").read_bytes().startswith(b"\x89PNG")

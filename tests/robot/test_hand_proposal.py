@@ -79,7 +79,8 @@ def check_palm(hand: Hand) -> None:
         palm = hand.robot.pose(PALM_FRAME, q)
         ends.append(palm.actInv(hand.robot.pose(tip_frame(first), q).translation))
         local = [palm.actInv(point) for point in pad_points(hand, q).values()]
-        assert min(p[2] for p in local) > 0.0
+        # fingers that are wide open may look past the palm by a little, so that more fits between them
+        assert min(p[2] for p in local) > (-0.01 if len(ends) == 1 else 0.0)
     assert ends[1][0] > ends[0][0]
 
 
@@ -236,7 +237,8 @@ def test_a_shadow_like_hand_is_understood(tmp_path):
     assert any(guess.about == "wrist" and "WRJ2, WRJ1" in guess.what for guess in proposal.guesses)
     for preshape in found.preshapes:
         assert not {"WRJ1", "WRJ2"} & set(preshape.open)
-        for finger in ("FF", "MF", "RF", "LF"):
+        names = {"FF": "index", "MF": "middle", "RF": "ring", "LF": "little"}
+        for finger in (short for short, name in names.items() if name in (preshape.fingers or names.values())):
             assert preshape.closed[f"{finger}J3"] > preshape.open[f"{finger}J3"]
     for finger in found.fingers[:4]:
         assert all(pad.facing[1] < -0.9 for pad in finger.pads)

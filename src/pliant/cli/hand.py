@@ -18,6 +18,9 @@ def hand(
     package_dir: Annotated[
         list[Path], typer.Option(help="Folder in which package://name/... is looked for (may be repeated).")
     ] = [],  # noqa: B006 - typer copies it
+    couple: Annotated[
+        list[str], typer.Option(help="A joint that follows another: distal=0.33*medial (may be repeated).")
+    ] = [],  # noqa: B006
     picture: Annotated[bool, typer.Option("--picture/--no-picture", help="Draw the proposal.")] = True,
     view: Annotated[bool, typer.Option("--view", help="Show the proposal in the browser, for correction.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try for the page; 0 takes any.")] = 8080,
@@ -36,13 +39,20 @@ def hand(
 
         pliant hand import allegro.urdf --package-dir ~/catkin_ws/src --out hands/allegro --view
 
+        pliant hand import bh8.urdf --couple "distal_1=0.33*medial_1" --couple "distal_2=0.33*medial_2"
+
         pliant hand view hands/allegro/hand.yaml
     """
     from pliant.cli.answers import EXIT_BROKEN, emit
+    from pliant.cli.guesses import guess_answers
     from pliant.errors import OptionError, unknown_name
     from pliant.files import check_file
+    from pliant.parts import need
+    from pliant.robot import couple as follow
     from pliant.robot import load_hand, propose_hand, read_urdf, shipped_names, write_proposal
 
+    if view:
+        need("viewer")
     if action == "view":
         if str(file) in shipped_names("hand"):
             _view(load_hand(str(file)), None, None, port, browser, [])
@@ -51,7 +61,7 @@ def hand(
         return
     if action != "import":
         raise OptionError("pliant hand", unknown_name("action", action, ("import", "view")))
-    proposal = propose_hand(read_urdf(file, package_dirs=package_dir))
+    proposal = propose_hand(follow(read_urdf(file, package_dirs=package_dir), couple))
     folder = out if out is not None else Path(proposal.description.name)
     if (folder / "hand.yaml").exists():
         raise OptionError(str(folder / "hand.yaml"), "is there already; name another folder with --out")
@@ -61,13 +71,14 @@ def hand(
     if picture and report.ok:
         files.append(_draw(load_hand(path), folder / "hand.png"))
     answer = {
+        "out": folder,
         "hand": path,
         "ok": report.ok,
         "fingers": [finger.name for finger in proposal.description.fingers],
-        "guesses": [
-            {"about": g.about, "what": g.what, "reason": g.reason, "confidence": round(g.confidence, 2)}
-            for g in proposal.guesses
-        ],
+        "guesses": guess_answers(proposal.guesses),
+        "largest_ball_m": proposal.largest_ball,
+        "warnings": list(proposal.warnings),
+        "notes": list(proposal.notes),
         "problems": [{"where": p.where, "what": p.what, "allowed": p.allowed} for p in report.problems],
         "files": files,
     }
@@ -119,19 +130,23 @@ def _draw(hand: Hand, path: Path) -> Path:
 
 def _print(proposal: Proposal, files: list[Path]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
+    from pliant.cli.guesses import print_guesses
+    from pliant.errors import MOST_LINES
     from pliant.viewer import finger_colour
 
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
-    table = Table("about", "guess", "why", "sure", title=proposal.description.title)
-    for guess in proposal.guesses:
-        table.add_row(guess.about, guess.what, guess.reason, f"{100 * guess.confidence:.0f} %")
-    console.print(table)
+    print_guesses(proposal.description.title, proposal.guesses)
     colours = [f"{finger.name} {finger_colour(i).name}" for i, finger in enumerate(proposal.description.fingers)]
     console.print(
         f"in the picture: {', '.join(colours)}; red: where the palm looks; black: how the first finger closes"
     )
+    for text in proposal.notes[:MOST_LINES]:
+        console.print(f"note: {text}")
+    if (more := len(proposal.notes) - MOST_LINES) > 0:
+        console.print(f"and {more} more notes: pliant check {files[0]}")
+    for text in proposal.warnings:
+        console.print(f"WARNING: {text}", style="bold red")
     for path in files:
         console.print(str(path))
     console.print("Correct hand.yaml where it is wrong, then: pliant check", str(files[0]))

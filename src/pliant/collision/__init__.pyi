@@ -1,6 +1,7 @@
 from pliant.collision.clearance import Clearance as Clearance
 from pliant.collision.clearance import Obstacle as Obstacle
 from pliant.collision.clearance import PathClearance as PathClearance
+from pliant.collision.mounting import mount_problem as mount_problem
 from pliant.collision.shapes import Nearest as Nearest
 from pliant.collision.shapes import box as box
 from pliant.collision.shapes import convex_hull as convex_hull

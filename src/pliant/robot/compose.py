@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Bools, Floats, Ints
 from pliant.errors import OptionError, Problem
 from pliant.robot.description import ArmDescription, HandDescription, JointServo, Preshape
 from pliant.robot.model import Robot
@@ -69,6 +69,11 @@ class Assembly:
     def servo_stiffness(self) -> Floats:
         """Torque per position error of every joint [N m/rad, N/m]; inf (a stiff servo) if unknown."""
         return self._servo_values("stiffness", np.full(self.robot.dof, np.inf))
+
+    @property
+    def follows_speed(self) -> Bools:
+        """Which joints' drives are given the commanded speed as well."""
+        return self._servo_values("follows_speed", np.zeros(self.robot.dof)) > 0.0
 
     def _servo_values(self, field: str, default: Floats) -> Floats:
         values = default.copy()

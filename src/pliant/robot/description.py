@@ -89,9 +89,9 @@ class Finger(Document):
     """A chain of links, root first, with its pads; ``tip`` is a point of the last link."""
 
     name: Name
-    links: Annotated[tuple[Name, ...], Field(min_length=1)]
+    links: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
     tip: Vector3
-    pads: Annotated[tuple[Pad, ...], Field(min_length=1)]
+    pads: Annotated[tuple[Pad, ...], Field(min_length=1, max_length=50)]
 
     @model_validator(mode="after")
     def _pads_on_links(self) -> Finger:
@@ -109,7 +109,7 @@ class Preshape(Document):
     name: Name
     open: dict[str, float]
     closed: dict[str, float]
-    fingers: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
+    fingers: Annotated[tuple[Name, ...], Field(min_length=2, max_length=50)] | None = None
 
     @model_validator(mode="after")
     def _same_joints(self) -> Preshape:
@@ -169,11 +169,13 @@ class JointServo(Document):
         stiffness: torque (force) per position error [N m/rad, N/m].
         max_torque: largest torque (force) [N m, N]; the URDF's effort if left out.
         max_acceleration: [rad/s^2, m/s^2].
+        follows_speed: the drive is given the commanded speed as well; without that it lags behind while it moves.
     """
 
     stiffness: Positive
     max_torque: Positive | None = None
     max_acceleration: Positive | None = None
+    follows_speed: bool = False
 
 
 class Palm(Document):
@@ -217,7 +219,7 @@ class _Description(Document):
     name: Name
     title: str = ""
     urdf: Name
-    packages: tuple[str, ...] = ()
+    packages: Annotated[tuple[str, ...], Field(max_length=50)] = ()
     servos: dict[str, JointServo] = Field(default_factory=dict)
     sources: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -229,9 +231,9 @@ class HandDescription(_Description):
     kind: Literal["hand"]
     mount: Name
     palm: Palm
-    fingers: Annotated[tuple[Finger, ...], Field(min_length=2)]
-    preshapes: Annotated[tuple[Preshape, ...], Field(min_length=1)]
-    tactile: tuple[TactileArray, ...] = ()
+    fingers: Annotated[tuple[Finger, ...], Field(min_length=2, max_length=50)]
+    preshapes: Annotated[tuple[Preshape, ...], Field(min_length=1, max_length=100)]
+    tactile: Annotated[tuple[TactileArray, ...], Field(max_length=200)] = ()
 
     def renamed(self, links: dict[str, str], joints: dict[str, str]) -> HandDescription:
         """The same hand where links and joints have other names; names that are not mentioned stay."""

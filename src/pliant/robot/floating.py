@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
+from pliant.arrays import Floats
 from pliant.robot.compound import SPEED, TURN_SPEED
 from pliant.robot.description import ArmDescription, JointServo
 from pliant.robot.model import Robot
@@ -12,6 +13,8 @@ from pliant.robot.modules import Arm
 from pliant.robot.urdf import Inertial, Joint, Link, Urdf
 
 REACH = 5.0
+DOWN = pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0)
+"""How the flange is turned where all joints are zero."""
 
 
 def floating_arm(name: str = "floating") -> Arm:
@@ -42,7 +45,7 @@ def floating_arm(name: str = "floating") -> Arm:
             )
         )
     flange = Link(f"{name}_flange", inertial=small)
-    down = pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0), np.zeros(3))
+    down = pin.SE3(DOWN, np.zeros(3))
     joints.append(Joint(f"{name}_to_flange", "fixed", links[-1].name, flange.name, down))
     urdf = Urdf(name, (*links, flange), tuple(joints), f"{name} (six free joints)")
     description = ArmDescription(
@@ -57,9 +60,16 @@ def floating_arm(name: str = "floating") -> Arm:
                 stiffness=2e4 if i < 3 else 500.0,
                 max_torque=500.0 if i < 3 else 100.0,
                 max_acceleration=2.0 if i < 3 else 6.0,
+                follows_speed=True,
             )
             for i, letter in enumerate(names)
         },
         assumed=("speeds 0.5 m/s and 1.5 rad/s",),
     )
     return Arm(description, Robot(urdf))
+
+
+def floating_joints(T_base_flange: pin.SE3) -> Floats:
+    """The six joints of `floating_arm` at which its flange is there: x, y, z [m], yaw, pitch, roll [rad]."""
+    roll, pitch, yaw = pin.rpy.matrixToRpy(T_base_flange.rotation @ DOWN.T)
+    return np.array([*T_base_flange.translation, yaw, pitch, roll])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -12,8 +13,8 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.documents import parse_document, parse_mapping, read_document, resolve_inside
-from pliant.errors import DescriptionError, Problem, unknown_name
-from pliant.robot.description import ArmDescription, HandDescription, Preshape
+from pliant.errors import DescriptionError, Problem, Problems, repeated, unknown_name
+from pliant.robot.description import ArmDescription, Finger, HandDescription, Preshape
 from pliant.robot.model import Robot
 from pliant.robot.urdf import Joint, Link, Urdf
 from pliant.robot.urdf_reading import read_urdf
@@ -94,7 +95,7 @@ def read_arm(path: str | Path, *, package_dirs: Iterable[str | Path] = ()) -> Ar
 def _hand(description: HandDescription, path: Path, package_dirs: Iterable[str | Path]) -> Hand:
     urdf = _read_tree(description, path, package_dirs)
     robot = Robot(urdf)
-    _raise_if(path, [*_standalone_problems(description, robot), *description_problems(description, robot)])
+    _raise_if(path, chain(_standalone_problems(description, robot), description_problems(description, robot)))
     return Hand(description, Robot(_with_frames(urdf, description)))
 
 
@@ -119,20 +120,36 @@ def _with_frames(urdf: Urdf, hand: HandDescription) -> Urdf:
     )
 
 
-def _raise_if(path: str | Path, problems: list[Problem]) -> None:
-    if problems:
-        raise DescriptionError(str(path), problems)
+def _raise_if(path: str | Path, problems: Iterable[Problem]) -> None:
+    found = Problems(str(path), DescriptionError)
+    for problem in problems:
+        found.add(problem)
+    found.check()
 
 
-def description_problems(description: HandDescription | ArmDescription, robot: Robot) -> list[Problem]:
+def description_problems(description: HandDescription | ArmDescription, robot: Robot) -> Iterator[Problem]:
     """Every name and value of a description that does not fit the robot it is part of."""
     if isinstance(description, HandDescription):
-        found = list(_hand_problems(description, robot))
+        yield from _hand_problems(description, robot)
     else:
-        found = list(_joint_problems("home", description.home, robot))
+        yield from _joint_problems("home", description.home, robot)
         if description.flange not in robot.link_names:
-            found.append(unknown_name("link", description.flange, robot.link_names, where="flange"))
-    return [*found, *_servo_problems(description, robot)]
+            yield unknown_name("link", description.flange, robot.link_names, where="flange")
+    yield from _servo_problems(description, robot)
+
+
+def fingers_without_tip_pad(hand: HandDescription, urdf: Urdf) -> tuple[str, ...]:
+    """Fingers whose last link, with all that is rigidly fixed to it, has no pad."""
+    fixed = [(joint.parent, joint.child) for joint in urdf.joints if not joint.moves]
+
+    def is_bare(finger: Finger) -> bool:
+        body, before = {finger.links[-1]}, 0
+        while len(body) > before:
+            before = len(body)
+            body |= {link for pair in fixed if body & set(pair) for link in pair}
+        return not body & {pad.link for pad in finger.pads}
+
+    return tuple(finger.name for finger in hand.fingers if is_bare(finger))
 
 
 def _standalone_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
@@ -147,11 +164,11 @@ def _standalone_problems(hand: HandDescription, robot: Robot) -> Iterator[Proble
 
 
 def _hand_problems(hand: HandDescription, robot: Robot) -> Iterator[Problem]:
-    links = robot.link_names
+    links = frozenset(robot.link_names)
 
     def missing(where: str, link: str) -> Iterator[Problem]:
         if link not in links:
-            yield unknown_name("link", link, links, where=where)
+            yield unknown_name("link", link, robot.link_names, where=where)
 
     yield from missing("mount", hand.mount)
     yield from missing("palm.link", hand.palm.link)
@@ -192,8 +209,8 @@ def _is_ancestor(before: str, after: str, parents: dict[str, str]) -> bool:
 
 
 def _unique(where: str, names: list[str]) -> Iterator[Problem]:
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield Problem(where, f"the name '{name}' is used {names.count(name)} times", "give each its own name")
+    for name, count in repeated(names).items():
+        yield Problem(where, f"the name '{name}' is used {count} times", "give each its own name")
 
 
 def _joint_problems(where: str, values: dict[str, float], robot: Robot) -> Iterator[Problem]:

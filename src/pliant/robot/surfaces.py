@@ -11,12 +11,15 @@ import numpy as np
 
 from pliant.arrays import Bools
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
-from pliant.objects import Mesh, join_identical, make_shape, read_mesh, repair_mesh, separate_pieces
+from pliant.objects import Mesh, join_identical, make_shape, read_mesh, separate_pieces
 from pliant.robot.description import Pad
+from pliant.robot.sound_shapes import SoundShape, closed_bodies, closed_shape, united_shapes
 from pliant.robot.urdf import Link, LinkShape, Urdf
 
 LEAST_FACING = np.cos(np.radians(75.0))
 """Cosine between a face of a pad and the direction in which the pad faces."""
+NEARLY_ALL = 0.8
+"""Share of a pad that one shape must have for the others not to count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +38,34 @@ class PadMesh:
         pad: what the description says of it.
         mesh: the collision shape of the link that has most of the pad, in the link's frame.
         faces: mask over ``mesh.faces``.
+        notes: what was done to the link's collision shapes to get a closed surface.
     """
 
     pad: Pad
     mesh: Mesh
     faces: Bools
+    notes: tuple[str, ...] = ()
 
 
 def link_surfaces(link: Link, kind: Literal["visual", "collision"]) -> list[LinkSurface]:
-    """The visual or collision shapes of a link as meshes in the link's frame."""
-    shapes = link.visuals if kind == "visual" else link.collisions
+    """The shapes of a link as meshes in the link's frame.
+
+    Visual: what pictures show, which is the collision shapes where there are no visual ones that can be read.
+    """
+    usable = kind == "visual" and link.visuals and not unreadable_visuals(link)
+    shapes = link.visuals if usable else link.collisions
     return [LinkSurface(_shape_mesh(shape).transformed(shape.T_link_shape), shape.colour) for shape in shapes]
+
+
+def unreadable_visuals(link: Link) -> list[Problem]:
+    """Why visual shapes of a link cannot be read; empty where they can be."""
+    problems: list[Problem] = []
+    for shape in link.visuals:
+        try:
+            _shape_mesh(shape)
+        except RobotError as bad:
+            problems += [Problem(f"link '{link.name}', visual", f"{bad.source}: {p.what}") for p in bad.problems]
+    return problems
 
 
 def link_mesh(link: Link, kind: Literal["visual", "collision"] = "collision") -> Mesh | None:
@@ -62,7 +82,8 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
     """A surface of the pad's link and the faces that are pad: inside its region, within 75 degrees of
     its direction.
 
-    Of several collision shapes the one that has most of the pad; of a shape that is several bodies, likewise.
+    Of several collision shapes the one that has nearly all of the pad, else their union; of a shape that is several
+    bodies, likewise. What can be neither repaired nor united is replaced by its convex hull.
     """
     where = f"pad on '{pad.link}'"
     surfaces = link_surfaces(urdf.link(pad.link), "collision")
@@ -70,31 +91,34 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
         raise DescriptionError(
             urdf.source, Problem(where, "the link has no collision shape", "give it one in the URDF")
         )
-    mesh = _with_most_pad([surface.mesh for surface in surfaces], pad)
-    if not _pad_faces(mesh, pad).any():
+    shapes = _needed_for_pad([surface.mesh for surface in surfaces], pad)
+    if not any(_pad_area(mesh, pad) > 0.0 for mesh in shapes):
         allowed = "check region (in the link's frame, m) and facing"
         raise DescriptionError(urdf.source, Problem(where, "no face of the link's surface is pad", allowed))
     try:
-        sound = _repaired(mesh, pad)
+        bodies = _needed_for_pad([body for shape in shapes for body in closed_bodies(shape)], pad)
+        found = closed_shape(bodies[0]) if len(bodies) == 1 else united_shapes(bodies)
+        if len(bodies) > 1:
+            found = SoundShape(_with_most_pad(separate_pieces(found.mesh), pad), found.notes)
+            found = SoundShape(closed_shape(found.mesh).mesh, found.notes)
     except InputError as bad:
         problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
         raise DescriptionError(bad.source, problems) from None
-    return PadMesh(pad, sound, _pad_faces(sound, pad))
+    return PadMesh(pad, found.mesh, _pad_faces(found.mesh, pad), found.notes)
 
 
-def _repaired(mesh: Mesh, pad: Pad) -> Mesh:
-    """The mesh repaired, or the one of its separate pieces that has most of the pad."""
-    try:
-        return repair_mesh(mesh).mesh
-    except InputError:
-        pieces = separate_pieces(mesh)
-        if len(pieces) == 1:
-            raise
-    return repair_mesh(_with_most_pad(pieces, pad)).mesh
+def _needed_for_pad(meshes: list[Mesh], pad: Pad) -> list[Mesh]:
+    """The one that has nearly all of the pad, or all of them."""
+    areas = [_pad_area(mesh, pad) for mesh in meshes]
+    return [meshes[int(np.argmax(areas))]] if max(areas) >= NEARLY_ALL * sum(areas) else meshes
+
+
+def _pad_area(mesh: Mesh, pad: Pad) -> float:
+    return float(mesh.face_areas[_pad_faces(mesh, pad)].sum())
 
 
 def _with_most_pad(meshes: list[Mesh], pad: Pad) -> Mesh:
-    return max(meshes, key=lambda mesh: float(mesh.face_areas[_pad_faces(mesh, pad)].sum()))
+    return max(meshes, key=lambda mesh: _pad_area(mesh, pad))
 
 
 def _pad_faces(mesh: Mesh, pad: Pad) -> Bools:

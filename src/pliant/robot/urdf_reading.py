@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from pliant.errors import Problem, RobotError, closest, unknown_name
+from pliant.errors import Problem, Problems, RobotError, closest, unknown_name
 from pliant.robot.compound import COMPOUND, SPEED, TURN_SPEED, single_joints
 from pliant.robot.mesh_paths import MeshPaths
 from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
@@ -17,6 +17,8 @@ from pliant.robot.xml import Element, parse_xml, read_xml
 
 KINDS = (*MOVING, "fixed", *COMPOUND)
 HUGE = 1e9
+MAX_SHAPES, MAX_MESH_BYTES = 1000, 1_000_000_000
+LONGEST_NAME, LONGEST_NUMBERS = 1000, 2000
 MAX_JOINTS, MAX_LINKS = 200, 2000
 """Beyond these a model would take gigabytes (some of Pinocchio's tables grow with the cube of the joints)."""
 # Elements that other programs put into a URDF; passed over without a word.
@@ -55,8 +57,9 @@ class _Reader:
         self.root = root
         self.source = source
         self.paths = paths
-        self.problems: list[Problem] = []
+        self.problems = Problems(source, RobotError)
         self.notes: list[str] = []
+        self.mesh_bytes = 0  # each file as often as it is named
         self.materials: dict[str, tuple[float, float, float, float]] = {}
 
     def urdf(self) -> Urdf:
@@ -66,6 +69,13 @@ class _Reader:
                 Problem(f"line {self.root.line}", f"the root element is <{self.root.tag}>", "expected <robot>"),
             )
         self._check_tags()
+        counts = [len(self.root.all(tag)) for tag in ("link", "joint")]
+        if max(counts) > MAX_LINKS:  # a tree has one joint less than links
+            what = f"has {counts[0]} links and {counts[1]} joints"
+            raise RobotError(self.source, Problem("robot", what, f"at most {MAX_LINKS} links"))
+        shapes = sum(len(link.all(tag)) for link in self.root.all("link") for tag in ("visual", "collision"))
+        if shapes > MAX_SHAPES:
+            raise RobotError(self.source, Problem("robot", f"has {shapes} shapes", f"at most {MAX_SHAPES}"))
         for element in self.root.all("material"):
             self._material(element)
         links = [self._link(element) for element in self.root.all("link")]
@@ -73,13 +83,12 @@ class _Reader:
         moving = sum(len(COMPOUND.get(joint.kind, (joint.kind,))) for joint in joints if joint.kind != "fixed")
         if not links:
             self._problem(self.root, "robot", "has no link", "a robot is at least one <link>")
-        elif moving > MAX_JOINTS or len(links) > MAX_LINKS:
+        elif moving > MAX_JOINTS:
             what = f"has {len(links)} links and {moving} moving joints"
             self._problem(self.root, "robot", what, f"at most {MAX_LINKS} links and {MAX_JOINTS} moving joints")
         else:
             self._check_tree(links, joints)
-        if self.problems:
-            raise RobotError(self.source, self.problems)
+        self.problems.check()
         links, joints = self._split_compound(links, joints)
         return Urdf(
             self.root.attributes.get("name", "robot"), tuple(links), tuple(joints), self.source, tuple(self.notes)
@@ -92,7 +101,7 @@ class _Reader:
             if macro:
                 what = f"<{element.tag}> belongs to xacro, the macro language"
                 self._problem(element, "robot", what, "expand it first: xacro robot.urdf.xacro > robot.urdf")
-                raise RobotError(self.source, self.problems)
+                self.problems.check()
             for child in element.children if element.tag in KNOWN else ():
                 known = KNOWN[element.tag]
                 if child.tag not in known and ":" not in child.tag and len(self.notes) < 20:
@@ -108,10 +117,26 @@ class _Reader:
         inertial = element.first("inertial")
         return Link(
             name,
-            tuple(s for e in element.all("visual") if (s := self._shape(e, f"{where}, visual")) is not None),
+            self._visuals(element, where),
             tuple(s for e in element.all("collision") if (s := self._shape(e, f"{where}, collision")) is not None),
             self._inertial(inertial, where) if inertial is not None else None,
         )
+
+    def _visuals(self, element: Element, where: str) -> tuple[LinkShape, ...]:
+        """What is seen of a link; nothing, with a note, where a shape of it cannot be had: it is for pictures only.
+
+        Such a link is drawn by its collision shapes. Of a robot without collision shapes it stays a problem.
+        """
+        before = len(self.problems)
+        found = tuple(s for e in element.all("visual") if (s := self._shape(e, f"{where}, visual")) is not None)
+        lost = self.problems.take_back(before)
+        if not lost or not any(link.first("collision") is not None for link in self.root.all("link")):
+            for problem in lost:
+                self.problems.add(problem)
+            return found
+        drawn = "is drawn by its collision shapes" if element.first("collision") is not None else "is not drawn"
+        self.notes.append(f"{lost[0].where}: {lost[0].what}; '{element.attributes.get('name', '')}' {drawn}")
+        return ()
 
     def _joint(self, element: Element) -> Joint:
         name = self._name(element)
@@ -220,9 +245,13 @@ class _Reader:
                 self._problem(shape, where, f"mesh scale {_text(size)} is zero", "give positive factors")
             try:
                 path = self.paths.resolve(shape.attributes.get("filename", ""))
-            except ValueError as bad:
+                self.mesh_bytes += path.stat().st_size
+            except (ValueError, OSError) as bad:
                 self._problem(shape, where, str(bad))
                 return None
+            if self.mesh_bytes > MAX_MESH_BYTES:
+                what = f"with '{path.name}' the meshes of all shapes have {self.mesh_bytes / 1e6:.0f} MB"
+                raise RobotError(self.source, Problem(where, what, f"at most {MAX_MESH_BYTES / 1e6:.0f} MB"))
             return LinkShape("mesh", tuple(size), T, path, colour)
         if shape.tag == "box":
             size = self._vector(shape, "size", 3, None, where)
@@ -286,6 +315,8 @@ class _Reader:
         if not name:
             self._problem(element, element.tag, "has no name", 'write name="..."')
             name = f"unnamed at line {element.line}"
+        elif len(name) > LONGEST_NAME:
+            self._problem(element, element.tag, f"'{name}' has {len(name)} letters", f"at most {LONGEST_NAME}")
         return name
 
     def _number(self, element: Element | None, key: str, default: float | None, where: str) -> float:
@@ -303,6 +334,11 @@ class _Reader:
                 self._problem(line, where, f"'{key}' is missing", f"give {count} number{'s' * (count > 1)}")
             return fallback
         assert element is not None
+        if len(text) > LONGEST_NUMBERS:
+            self._problem(
+                element, where, f'{key}="{text[:60]}..." has {len(text)} letters', f"expected {count} numbers"
+            )
+            return fallback
         try:
             values = tuple(float(part) for part in text.split())
         except ValueError:
@@ -320,7 +356,7 @@ class _Reader:
         return values
 
     def _problem(self, element: Element, where: str, what: str, allowed: str = "") -> None:
-        self.problems.append(Problem(f"line {element.line}, {where}", what, allowed))
+        self.problems.add(Problem(f"line {element.line}, {where}", what, allowed))
 
     # -- the tree ------------------------------------------------------------------------------------------------
 

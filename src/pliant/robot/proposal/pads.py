@@ -32,6 +32,7 @@ class FingerPads:
         normal: outward there.
         link: that carries the last pad.
         left_out: links that got none, with the reason.
+        notes: link and what had to be done to its collision shapes.
     """
 
     pads: tuple[Pad, ...]
@@ -39,6 +40,7 @@ class FingerPads:
     normal: Floats
     link: str
     left_out: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 def find_pads(tree: HandTree, bending: Bending) -> FingerPads:
@@ -51,6 +53,7 @@ def find_pads(tree: HandTree, bending: Bending) -> FingerPads:
     axis_world = robot.pose(last.child, bent).rotation @ np.array(last.axis)
     pads: list[Pad] = []
     left_out: list[str] = []
+    notes: list[tuple[str, str]] = []
     for name in chain.links:
         is_last = name in chain.last
         if not is_last and not any(robot.joints_moving(name)[k] for k in bending.bends):
@@ -86,8 +89,9 @@ def find_pads(tree: HandTree, bending: Bending) -> FingerPads:
             left_out.append(f"{name}: only {1e6 * area:.0f} mm2 of it faces inward")
             continue
         pads.append(pad)
+        notes += [(name, note) for note in sound.notes]
     point, normal, link = _contact_point(tree, bending, pads, bent, axis_world)
-    return FingerPads(tuple(pads), point, normal, link, tuple(left_out))
+    return FingerPads(tuple(pads), point, normal, link, tuple(left_out), tuple(notes))
 
 
 def _facing(tree: HandTree, bending: Bending, link: str, middle: Floats, q: Floats, axis: Floats) -> Floats | None:

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.arrays import Floats
+from pliant.objects import Mesh
 from pliant.robot.description import Palm, Preshape
 from pliant.robot.proposal.closing import Bending
 from pliant.robot.proposal.fingers import HandTree, vector3
 from pliant.robot.proposal.pads import FingerPads, spread_over
 
 SNAP = np.radians(25.0)
+CONE, ALIKE = np.radians(45.0), np.radians(10.0)
+"""The palm's face is looked for so far from the rough direction; parts of it are this parallel."""
+STANDS_OUT = 0.4
+"""Share of what looks into the cone that a face must have."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,22 @@ def find_palm(
     towards = meets - middle
     raw = towards - across * (across @ towards)
     raw /= max(float(np.linalg.norm(raw)), 1e-12)
-    nearest = int(np.argmax(np.abs(raw)))
+    face_normal = _face(tree.shapes[tree.palm_link], raw) if tree.palm_link in tree.shapes else None
+    nearest = int(np.argmax(np.abs(raw if face_normal is None else face_normal)))
     axis = np.eye(3)[nearest] * np.sign(raw[nearest])
     angle = float(np.arccos(np.clip(raw @ axis, -1.0, 1.0)))
-    approach = axis if angle < SNAP else raw
-    how = f"an axis of '{tree.palm_link}'" if angle < SNAP else f"no axis of '{tree.palm_link}'"
+    if face_normal is not None:
+        approach = axis if face_normal @ axis > np.cos(ALIKE) else face_normal
+        angle = 0.5 * float(np.arccos(np.clip(raw @ approach, -1.0, 1.0)))
+        how = f"square to the largest face of '{tree.palm_link}' that looks there"
+    elif angle < SNAP:
+        approach, how = axis, f"an axis of '{tree.palm_link}'"
+    else:
+        approach, how = raw, f"no axis of '{tree.palm_link}'"
+    off = np.degrees(np.arccos(np.clip(raw @ (axis if face_normal is None else approach), -1.0, 1.0)))
     reason = (
         "from the palm's middle to where the tips meet, square to the direction in which they close on each other; "
-        f"{np.degrees(angle):.0f} deg off {how}"
+        f"{how}, {off:.0f} deg off"
     )
     side = body - meets
     side -= np.outer(side @ approach, approach)
@@ -83,3 +96,16 @@ def find_palm(
         length=round(length, 4),
     )
     return PalmGuess(palm, reason, float(np.clip(0.95 - angle, 0.4, 0.95)))
+
+
+def _face(mesh: Mesh, towards: Floats) -> Floats | None:
+    """Normal of the palm's largest flat face within a cone about a direction; None where no face stands out."""
+    sides = mesh.face_normals @ towards > np.cos(CONE)
+    if not sides.any():
+        return None
+    normals, areas = mesh.face_normals[sides], mesh.face_areas[sides]
+    directions = np.unique(np.round(normals, 2), axis=0)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    size = [float(areas[normals @ n > np.cos(ALIKE)].sum()) for n in directions]
+    best = int(np.argmax(size))
+    return directions[best] if size[best] > STANDS_OUT * float(areas.sum()) else None

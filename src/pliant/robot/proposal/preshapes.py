@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations, product
 from typing import Any
 
@@ -15,16 +16,21 @@ from scipy.optimize import least_squares
 from pliant.arrays import Floats
 from pliant.objects import Mesh
 from pliant.robot.description import Palm, Preshape
+from pliant.robot.model import Robot
 from pliant.robot.proposal.closing import Bending, room
 from pliant.robot.proposal.fingers import HandTree
 from pliant.robot.proposal.pads import FingerPads
 
-OPENING = 0.7
-"""How far the first bending joint opens from where the tips meet [rad]."""
+OPENINGS = (0.7, 1.0, 1.3)
+"""How far the first bending joint may open from where the tips meet [rad]."""
+APART = (0.0, 0.05)
+"""How far apart the pads are where they face each other [m]: at nothing, or at something that is held."""
 OVER = 0.12
 """How far it goes on after that, so that small objects are pressed too [rad]."""
 SPARE = 0.12
 """Share of a bending joint's range kept free at either end where the tips meet, so that what is held can be moved."""
+SAME = 0.05
+"""Joints that differ by less are the same posture [rad, m]."""
 BENT = 0.25
 """Share of its range by which a finger's second bending joint is bent where the tips meet, if it cannot bend back: a
 straight finger reaches no further."""
@@ -44,17 +50,35 @@ class TipContact:
 
     Args:
         q: joints.
-        gap: distance between the thumb's pad and the mean of the others' [m].
+        gap: distance between the thumb's pad and the mean of the others', less what they are to be apart [m].
         facing: mean angle by which opposed pads fail to face each other [rad].
+        apart: what is between the pads [m].
+        cost: how far this is from what was wanted of it, without units.
     """
 
     q: Floats
     gap: float
     facing: float
+    apart: float
+    cost: float
 
 
-def find_tip_contact(tree: HandTree, bendings: list[Bending], pads: list[FingerPads], thumb: int) -> TipContact:
-    """Joints at which the thumb's pad lies against the middle of the others', facing them, not far bent."""
+def find_tip_contacts(
+    tree: HandTree,
+    bendings: list[Bending],
+    pads: list[FingerPads],
+    thumb: int,
+    *,
+    apart: float = 0.0,
+    near: Floats | None = None,
+) -> list[TipContact]:
+    """Joints at which the thumb's pad lies against the middle of the others', facing them, not far bent; best first.
+
+    Args:
+        thumb: its place among ``bendings``, which may be some of the hand's fingers.
+        apart: thickness of what is between the pads [m].
+        near: look near these joints only; else everywhere that the thumb can be turned to.
+    """
     robot = tree.robot
     used = sorted({k for bending in bendings for k in (*bending.bends, *bending.spreads)})
     lower, upper = (np.clip(v, -np.pi, np.pi)[used] for v in (robot.lower, robot.upper))
@@ -89,29 +113,35 @@ def find_tip_contact(tree: HandTree, bendings: list[Bending], pads: list[FingerP
             np.array([T.rotation @ p.normal for T, p in zip(Ts, pads, strict=True)]),
         )
 
+    def _gap(p: Floats, n: Floats) -> Floats:
+        between = 0.5 * (n[thumb] - n[others].mean(axis=0))
+        return np.asarray(p[others].mean(axis=0) - p[thumb] - apart * between)
+
     def residual(x: Floats) -> Floats:
         p, n = places(full(x))
-        gap = 6.0 * (p[others].mean(axis=0) - p[thumb]) / size
+        gap = 6.0 * _gap(p, n) / size
         opposed = 0.5 * (n[others] + n[thumb]) / np.sqrt(len(others))
         uneven = senses * (x[alike] - reference[used][alike]) if len(alike) else np.zeros((1, 1))
         uneven = uneven - uneven.mean(axis=0)
         return np.concatenate([gap, opposed.ravel(), weights * (x - reference[used]) / span, uneven.ravel()])
 
-    best = None
+    contacts: list[TipContact] = []
     turns = [used.index(k) for k in bendings[thumb].spreads][:3]
-    for shares in product((0.1, 0.5, 0.9), repeat=len(turns)):
-        start = np.clip(reference[used], lower + 1e-6 * span, upper - 1e-6 * span)
+    starts = []
+    for shares in product((0.1, 0.5, 0.9), repeat=len(turns)) if near is None else ():
+        starts.append(reference[used])
         for i, share in zip(turns, shares, strict=True):
-            start[i] = lower[i] + share * (upper[i] - lower[i])
+            starts[-1][i] = lower[i] + share * (upper[i] - lower[i])
+    for begin in starts if near is None else [near[used]]:
+        start = np.clip(begin, lower + 1e-6 * span, upper - 1e-6 * span)
         found = least_squares(residual, start, bounds=(lower - 1e-9, upper + 1e-9), xtol=1e-6, ftol=1e-6, max_nfev=60)
-        if best is None or found.cost < best.cost:
-            best = found
-    assert best is not None
-    q = np.clip(full(best.x), robot.lower, robot.upper)
-    p, n = places(q)
-    gap = float(np.linalg.norm(p[others].mean(axis=0) - p[thumb]))
-    facing = float(np.mean([np.arccos(np.clip(-n[i] @ n[thumb], -1.0, 1.0)) for i in others]))
-    return TipContact(q, gap, facing)
+        q = np.clip(full(found.x), robot.lower, robot.upper)
+        if any(np.abs(q - known.q).max() < SAME for known in contacts):
+            continue
+        p, n = places(q)
+        facing = float(np.mean([np.arccos(np.clip(-n[i] @ n[thumb], -1.0, 1.0)) for i in others]))
+        contacts.append(TipContact(q, float(np.linalg.norm(_gap(p, n))), facing, apart, float(found.cost)))
+    return sorted(contacts, key=lambda contact: contact.cost)
 
 
 def _with_spare(
@@ -139,33 +169,53 @@ def _least_bent(tree: HandTree, bending: Bending, k: int) -> float | None:
     return float(tree.robot.neutral[k] + sign * BENT * room(tree.robot, k, sign))
 
 
-def tips_preshape(tree: HandTree, bendings: list[Bending], contact: TipContact) -> Preshape:
-    """Closed: the tips meet. Open: back from there by the first bending joints.
+class Rest(StrEnum):
+    """What the joints beyond a finger's first bending joint do while it opens from where the tips meet."""
 
-    Where the last links are bent back against the first (a parallel grasp) they keep their direction; else they open,
-    too.
-    """
+    STAY = "stay"
+    STRAIGHTEN = "straighten"
+    KEEP_DIRECTION = "keep the direction of the last link"
+
+
+def tips_preshape(
+    tree: HandTree,
+    bendings: list[Bending],
+    contact: TipContact,
+    *,
+    opening: float = OPENINGS[0],
+    rest: Rest = Rest.STRAIGHTEN,
+    name: str = "tips",
+) -> Preshape:
+    """Closed: the tips meet. Open: back from there by the first bending joints, the others as ``rest`` says."""
     robot = tree.robot
     opened, closed = contact.q.copy(), contact.q.copy()
     for bending in bendings:
-        first, *rest = bending.bends
+        first, *others = bending.bends
         sign = bending.closing.sign
         if bending.linear:
             for k in bending.bends:
                 opened[k], closed[k] = _end(tree, k, -sign[k]), _end(tree, k, sign[k])
             continue
-        closed[first] = _within(tree, first, contact.q[first] + sign[first] * OVER)
-        opened[first] = _within(tree, first, contact.q[first] - sign[first] * OPENING)
+        reach = max(float(np.linalg.norm(bending.tip(robot, contact.q) - _root(robot, bending, contact.q))), 0.03)
+        over = OVER + 0.5 * contact.apart / reach
+        closed[first] = _within(tree, first, contact.q[first] + sign[first] * over)
+        opened[first] = _within(tree, first, contact.q[first] - sign[first] * opening)
         moved = sign[first] * (closed[first] - opened[first])
-        bent = sum(sign[k] * (contact.q[k] - robot.neutral[k]) for k in rest)
-        for k in rest:
-            if bent < -0.3:
-                opened[k] = _within(tree, k, contact.q[k] + sign[k] * moved / len(rest))
-            else:
+        for k in others:
+            if rest is Rest.KEEP_DIRECTION:
+                opened[k] = _within(tree, k, contact.q[k] + sign[k] * moved / len(others))
+            elif rest is Rest.STRAIGHTEN:
                 opened[k] = robot.neutral[k] + 0.5 * (contact.q[k] - robot.neutral[k])
                 if (least := _least_bent(tree, bending, k)) is not None and sign[k] * (least - opened[k]) > 0.0:
                     opened[k] = least
-    return _preshape("tips", tree, bendings, opened, closed)
+                if sign[k] * (contact.q[k] - opened[k]) < 0.0:
+                    opened[k] = contact.q[k]  # no joint opens while the others close
+    return _preshape(name, tree, bendings, opened, closed)
+
+
+def _root(robot: Robot, bending: Bending, q: Floats) -> Floats:
+    """Where the finger begins, in the world."""
+    return np.asarray(robot.pose(bending.chain.joints[0].child, q).translation)
 
 
 def wrap_preshape(tree: HandTree, bendings: list[Bending], contact: TipContact) -> Preshape:
@@ -190,6 +240,15 @@ def wrap_preshape(tree: HandTree, bendings: list[Bending], contact: TipContact) 
                 for k in bending.bends:
                     closed[k] = q[k]
     return _preshape("wrap", tree, bendings, opened, closed)
+
+
+def out_of_the_way(tree: HandTree, idle: list[Bending], preshape: Preshape, fingers: tuple[str, ...]) -> Preshape:
+    """A preshape of some fingers, with the joints of the idle ones held straight and leaning back."""
+    q, _ = _open_back(tree, idle, tree.robot.neutral)
+    away = _preshape(preshape.name, tree, idle, q, q)
+    still = {name: value for name, value in away.open.items() if name not in preshape.open}
+    update = {"open": preshape.open | still, "closed": preshape.closed | still, "fingers": fingers}
+    return preshape.model_copy(update=update)
 
 
 def _open_back(tree: HandTree, bendings: list[Bending], q: Floats) -> tuple[Floats, Floats]:
@@ -256,6 +315,18 @@ def round_preshape(
     return _preshape("round", tree, bendings, opened, closed), after
 
 
+def collision_model(mesh: Mesh) -> Any:
+    """A surface for collision tests."""
+    import coal
+
+    model = coal.BVHModelOBBRSS()
+    model.beginModel(len(mesh.faces), len(mesh.vertices))
+    model.addVertices(np.ascontiguousarray(mesh.vertices))
+    model.addTriangles(np.ascontiguousarray(mesh.faces.astype(np.int32)))
+    model.endModel()
+    return model
+
+
 class _Bodies:
     """Palm and fingers as collision bodies."""
 
@@ -265,21 +336,13 @@ class _Bodies:
         self.coal, self.robot = coal, tree.robot
         beyond = [[n for n in c.chain.links if any(self.robot.joints_moving(n)[k] for k in c.bends)] for c in bendings]
         self.parts = [[n for n in tree.palm if n in tree.shapes], *beyond]
-        self.models = {name: self._model(tree.shapes[name]) for part in self.parts for name in part}
+        self.models = {name: collision_model(tree.shapes[name]) for part in self.parts for name in part}
         self.pairs = [
             (i, j, a, b)
             for (i, one), (j, other) in combinations(enumerate(self.parts), 2)
             for a, b in product(one, other)
             if a != b
         ]
-
-    def _model(self, mesh: Mesh) -> Any:
-        model = self.coal.BVHModelOBBRSS()
-        model.beginModel(len(mesh.faces), len(mesh.vertices))
-        model.addVertices(np.ascontiguousarray(mesh.vertices))
-        model.addTriangles(np.ascontiguousarray(mesh.faces.astype(np.int32)))
-        model.endModel()
-        return model
 
     def overlapping(self, q: Floats) -> set[tuple[int, int, str, str]]:
         """Pairs of links that overlap: of two fingers, or of a finger and the palm (part 0)."""

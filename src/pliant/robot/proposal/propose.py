@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pliant.errors import Problem, RobotError
 from pliant.robot.description import Finger, HandDescription
 from pliant.robot.model import Robot
+from pliant.robot.modules import fingers_without_tip_pad
+from pliant.robot.proposal.choice import SMALL, PreshapeChoice
 from pliant.robot.proposal.closing import Bending, find_bendings, find_thumb
 from pliant.robot.proposal.fingers import HandTree, find_fingers, vector3
 from pliant.robot.proposal.mount import find_mount, with_mount
 from pliant.robot.proposal.pads import FingerPads, find_pads
 from pliant.robot.proposal.palm import find_palm
-from pliant.robot.proposal.preshapes import find_tip_contact, round_preshape, tips_preshape, wrap_preshape
+from pliant.robot.proposal.preshapes import round_preshape, wrap_preshape
 from pliant.robot.urdf import Urdf
 
 WORDS = {
@@ -41,11 +44,18 @@ class Guess:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed description and the guesses in it; ``urdf`` is the tree it was read from, with a mount."""
+    """A proposed description and the guesses in it; ``urdf`` is the tree it was read from, with a mount.
+
+    ``warnings`` say what will not work until somebody corrects it, ``notes`` what was odd and how it was taken.
+    ``largest_ball`` has for every preshape the diameter of the largest ball that it takes and holds [m], 0 for none.
+    """
 
     description: HandDescription
     guesses: tuple[Guess, ...]
     urdf: Urdf
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    largest_ball: dict[str, float] = field(default_factory=dict)
 
 
 def propose_hand(urdf: Urdf) -> Proposal:
@@ -54,6 +64,7 @@ def propose_hand(urdf: Urdf) -> Proposal:
     Raises:
         RobotError: no two fingers, an arm before the hand, or no surface to touch with.
     """
+    urdf = _with_collisions(urdf)
     robot = Robot(urdf)
     tree = find_fingers(robot)
     bendings = find_bendings(tree)
@@ -65,14 +76,18 @@ def propose_hand(urdf: Urdf) -> Proposal:
         what = Problem(f"finger of '{bare[0]}'", f"no part of its surface can be a pad ({reasons})", "")
         raise RobotError(urdf.source, what)
     names = _names(tree, thumb)
-    contact = find_tip_contact(tree, bendings, pads, thumb)
-    preshapes = [tips_preshape(tree, bendings, contact)]
+    choice = PreshapeChoice(tree, bendings, pads, thumb, names)
+    tips = choice.tips()
+    preshapes = [tips.preshape]
+    palm = find_palm(tree, bendings, pads, thumb, tips.preshape)
+    few = choice.fewer(tips)
+    preshapes += [chosen.preshape for chosen in few]
     if not all(bending.linear for bending in bendings):
-        preshapes.append(wrap_preshape(tree, bendings, contact))
-    palm = find_palm(tree, bendings, pads, thumb, preshapes[0])
-    all_round = round_preshape(tree, bendings, palm.palm, preshapes[0])
+        preshapes.append(wrap_preshape(tree, bendings, tips.contact))
+    all_round = round_preshape(tree, bendings, palm.palm, tips.preshape)
     if all_round is not None:
         preshapes.append(all_round[0])
+    balls = {preshape.name: round(choice.ball(preshape), 3) for preshape in preshapes}
     mount = find_mount(tree, bendings, preshapes[0])
     whole = with_mount(urdf, mount)
     order = [i for i in range(len(bendings)) if i != thumb] + [thumb]
@@ -81,14 +96,24 @@ def propose_hand(urdf: Urdf) -> Proposal:
     guesses = [*_tree_guesses(tree, names, thumb), *_finger_guesses(tree, bendings, pads, names, order)]
     guesses.append(Guess("palm", f"approaches along {_vector(palm.palm.approach)}", palm.reason, palm.confidence))
     guesses.append(Guess("mount", f"'{whole.root}' is bolted to the arm", mount.reason, mount.confidence))
-    gaps = f"pads {1000 * contact.gap:.0f} mm apart, {np.degrees(contact.facing):.0f} deg from facing each other"
-    sure = float(np.clip(0.9 - 10 * contact.gap - 0.3 * contact.facing, 0.2, 0.9))
-    guesses.append(Guess("preshapes.tips", "the tips meet", f"best joints within the limits: {gaps}", sure))
+    for chosen in (tips, *few):
+        contact, shape = chosen.contact, chosen.preshape
+        meet = f"the tips of {', '.join(shape.fingers)} meet" if shape.fingers is not None else "the tips meet"
+        apart = f" over something of {1000 * contact.apart:.0f} mm" if contact.apart else ""
+        reason = (
+            f"{_ball(balls[shape.name])}; best joints within the limits: pads {1000 * contact.gap:.0f} mm off meeting"
+            f"{apart}, {np.degrees(contact.facing):.0f} deg from facing each other"
+        )
+        sure = float(np.clip(0.9 - 10 * contact.gap - 0.3 * contact.facing, 0.2, 0.9))
+        guesses.append(Guess(f"preshapes.{shape.name}", meet, reason, sure if balls[shape.name] > 0.0 else 0.2))
     if all_round is not None:
-        reason = f"swung so that the fingers come from all sides (mean of their directions {all_round[1]:.2f})"
+        reason = (
+            f"{_ball(balls['round'])}; swung so that the fingers come from all sides (mean of their directions "
+            f"{all_round[1]:.2f})"
+        )
         guesses.append(Guess("preshapes.round", "the fingers close on a centre", reason, 0.7))
     if any(preshape.name == "wrap" for preshape in preshapes):
-        reason = "from nearly straight until a finger would touch the palm or another one"
+        reason = f"{_ball(balls['wrap'])}; from nearly straight until a finger would touch the palm or another one"
         guesses.append(Guess("preshapes.wrap", "the fingers wrap", reason, 0.6))
     guesses.append(Guess("pads.max_force", f"{fingers[0].pads[0].max_force:g} N", "a plain guess", 0.2))
     cover = f"rubber of {(fingers[0].pads[0].young or 0.0) / 1e6:g} MPa"
@@ -106,7 +131,49 @@ def propose_hand(urdf: Urdf) -> Proposal:
         sources=(f"proposed from the URDF '{urdf.name}'",),
         assumed=tuple(f"{g.about}: {g.what} ({g.reason})" for g in guesses if g.confidence < 0.5),
     )
-    return Proposal(description, tuple(guesses), whole)
+    return Proposal(
+        description,
+        tuple(guesses),
+        whole,
+        tuple(_warnings(description, whole, pads, balls)),
+        tuple(_notes(whole, pads)),
+        balls,
+    )
+
+
+def _with_collisions(urdf: Urdf) -> Urdf:
+    """Of a hand that is only seen: its visual shapes are what touches, too."""
+    if any(link.collisions for link in urdf.links) or not any(link.visuals for link in urdf.links):
+        return urdf
+    links = tuple(replace(link, collisions=link.visuals) for link in urdf.links)
+    note = "no link has a collision shape: the visual shapes are taken for them"
+    return replace(urdf, links=links, notes=(*urdf.notes, note))
+
+
+def _ball(diameter: float) -> str:
+    if diameter == 0.0:
+        return "no ball that it takes is held by it"
+    return f"takes and holds balls up to {1000 * diameter:.0f} mm"
+
+
+def _warnings(
+    description: HandDescription, urdf: Urdf, pads: list[FingerPads], balls: dict[str, float]
+) -> Iterator[str]:
+    if max(balls.values()) < SMALL:
+        yield f"no preshape takes and holds a ball of {1000 * SMALL:.0f} mm: correct open and closed of the preshapes"
+    reasons = {text.partition(": ")[0]: text.partition(": ")[2] for found in pads for text in found.left_out}
+    for name in fingers_without_tip_pad(description, urdf):
+        link = next(finger.links[-1] for finger in description.fingers if finger.name == name)
+        why = f" ({reasons[link]})" if link in reasons else ""
+        yield f"finger '{name}' has no pad on its last link '{link}'{why}: nothing can be held with its tip"
+
+
+def _notes(urdf: Urdf, pads: list[FingerPads]) -> Iterator[str]:
+    links: dict[str, list[str]] = {}
+    for link, note in (item for found in pads for item in found.notes):
+        links.setdefault(note, []).append(link)
+    yield from (f"pad on {', '.join(names)}: {note}" for note, names in links.items())
+    yield from urdf.notes
 
 
 def _finger(name: str, bending: Bending, found: FingerPads) -> Finger:
@@ -180,7 +247,8 @@ def _finger_guesses(
         on = ", ".join(pad.link for pad in found.pads)
         left = f"; none on {'; '.join(found.left_out)}" if found.left_out else ""
         reason = f"the side that leads when the finger closes{left}"
-        guesses.append(Guess(f"fingers.{names[i]}.pads", f"on {on}", reason, 0.8))
+        sure = 0.8 if any(pad.link in bending.chain.last for pad in found.pads) else 0.2
+        guesses.append(Guess(f"fingers.{names[i]}.pads", f"on {on}", reason, sure))
     return guesses
 
 

@@ -14,11 +14,13 @@ import yaml
 
 from pliant.documents import make_folder
 from pliant.errors import OptionError
-from pliant.file_bytes import write_bytes
+from pliant.file_bytes import read_bytes, write_bytes
 from pliant.robot.description import Finger, HandDescription, Pad, Preshape, Vector3
 from pliant.robot.modules import Hand, parse_hand
+from pliant.robot.proposal.arm import ArmProposal
 from pliant.robot.proposal.propose import Guess, Proposal
 from pliant.robot.urdf import Link, LinkShape, Urdf
+from pliant.robot.urdf_reading import MAX_MESH_BYTES
 
 Guesses = Sequence[Guess]
 
@@ -30,6 +32,33 @@ def write_proposal(proposal: Proposal, folder: str | Path) -> Path:
     write_bytes(folder / proposal.description.urdf, urdf.to_xml().encode(), error=OptionError)
     path = folder / "hand.yaml"
     write_bytes(path, proposal_text(proposal).encode(), error=OptionError)
+    return path
+
+
+def write_arm_proposal(proposal: ArmProposal, folder: str | Path) -> Path:
+    """Write ``arm.yaml``, the URDF and its meshes into a folder of their own; the path of ``arm.yaml``."""
+    folder, arm = make_folder(folder), proposal.description
+    urdf = _with_meshes_in(proposal.urdf, folder)
+    write_bytes(folder / arm.urdf, urdf.to_xml().encode(), error=OptionError)
+    lines = [
+        f"# A proposal for {arm.name}, to be looked at and corrected.",
+        "# Every guess says how sure it is and why. Check with: pliant check arm.yaml",
+        "# SI units: m, rad.",
+        "kind: arm",
+        "version: 1",
+        f"name: {_word(arm.name)}",
+        f"title: {_quoted(arm.title)}",
+        *(_comment(guess) for guess in proposal.guesses if guess.about.startswith("limits")),
+        f"urdf: {_quoted(arm.urdf)}",
+        *_comments(proposal.guesses, "flange"),
+        f"flange: {_quoted(arm.flange)}",
+        *_comments(proposal.guesses, "home"),
+        f"home: {{{', '.join(f'{_quoted(name)}: {value!r}' for name, value in arm.home.items())}}}",
+        *_listed("sources", arm.sources),
+        *_listed("assumed", arm.assumed),
+    ]
+    path = folder / "arm.yaml"
+    write_bytes(path, "\n".join([*lines, ""]).encode(), error=OptionError)
     return path
 
 
@@ -94,11 +123,12 @@ def description_text(hand: HandDescription, guesses: Sequence[Guess] = ()) -> st
         if getattr(hand, name):
             fields = hand.model_dump(mode="json", exclude_defaults=True)[name]
             lines += yaml.safe_dump({name: fields}, default_flow_style=None, sort_keys=False).splitlines()
-    if hand.sources:
-        lines += ["sources:", *(f"  - {_quoted(text)}" for text in hand.sources)]
-    if hand.assumed:
-        lines += ["assumed:", *(f"  - {_quoted(text)}" for text in hand.assumed)]
+    lines += [*_listed("sources", hand.sources), *_listed("assumed", hand.assumed)]
     return "\n".join(lines) + "\n"
+
+
+def _listed(name: str, texts: Sequence[str]) -> list[str]:
+    return [f"{name}:", *(f"  - {_quoted(text)}" for text in texts)] if texts else []
 
 
 def _part(hand: HandDescription, about: str) -> Any:
@@ -211,7 +241,9 @@ def _with_meshes_in(urdf: Urdf, folder: Path) -> Urdf:
             make_folder(folder / "meshes")
             target = folder / "meshes" / name
             if target.resolve() != path.resolve():
-                write_bytes(target, path.read_bytes(), error=OptionError)
+                write_bytes(
+                    target, read_bytes(path, most=MAX_MESH_BYTES, kind="a mesh", error=OptionError), error=OptionError
+                )
             homes[path] = Path("meshes") / name
         return homes[path]
 
