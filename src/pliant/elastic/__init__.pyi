@@ -6,11 +6,17 @@ from pliant.elastic.compliance import Compliance as Compliance
 from pliant.elastic.compliance import ElementSurface as ElementSurface
 from pliant.elastic.compliance import check_poisson as check_poisson
 from pliant.elastic.compliance import prepare_compliance as prepare_compliance
+from pliant.elastic.fem import free_gram as free_gram
 from pliant.elastic.shell import gas_stiffness as gas_stiffness
 from pliant.elastic.shell import prepare_shell as prepare_shell
 from pliant.elastic.shell import with_contents as with_contents
 from pliant.elastic.tetrahedra.fill import Filling as Filling
 from pliant.elastic.tetrahedra.fill import fill_points as fill_points
 from pliant.elastic.tetrahedra.fill import lattice as lattice
+from pliant.elastic.tetrahedra.graded import Layer as Layer
+from pliant.elastic.tetrahedra.graded import graded_filling as graded_filling
+from pliant.elastic.tetrahedra.quadratic import EDGES as EDGES
+from pliant.elastic.tetrahedra.quadratic import Tetrahedra as Tetrahedra
+from pliant.elastic.tetrahedra.quadratic import fill_graded as fill_graded
 from pliant.elastic.tetrahedra.spread import sharp_edges as sharp_edges
 from pliant.elastic.tetrahedra.spread import spread as spread

@@ -20,7 +20,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-_MAGIC = b"pliant-cache-1\n"
+from pliant.errors import OptionError
+from pliant.file_bytes import read_bytes
+from pliant.plain_arrays import array_bytes, array_from_bytes
+
+_MAGIC = b"pliant-cache-2\n"
+_MOST = 2**30
+"""Bytes of an entry; what is larger is not kept."""
 _LIMIT = 4 * 2**30
 """Bytes the folder may hold; the files used longest ago go first."""
 
@@ -45,8 +51,8 @@ def load_arrays(key: str) -> dict[str, NDArray[np.generic]] | None:
     """The arrays stored under ``key``, or None if there are none that check."""
     path = cache_folder() / f"{key}.bin"
     try:
-        data = path.read_bytes()
-    except OSError:
+        data = read_bytes(path, most=_MOST, kind="a cache", error=OptionError)
+    except OptionError:  # not there, not to be read, or something that nobody puts there, such as a pipe
         return None
     head = len(_MAGIC) + 16
     body = memoryview(data)[head:]
@@ -56,13 +62,18 @@ def load_arrays(key: str) -> dict[str, NDArray[np.generic]] | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # keep what is used
-    return _unpack(body)
+    try:
+        return _unpack(body)
+    except ValueError:  # the checksum is no secret: whoever may write to the folder can put anything under it
+        return None
 
 
 def store_arrays(key: str, arrays: Mapping[str, NDArray[np.generic]], *, limit: int = _LIMIT) -> None:
     """Keep arrays under ``key``. A folder that cannot be written is no error: the work is done again next time."""
     folder = cache_folder()
     body = _pack(arrays)
+    if len(body) > _MOST // 2:
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".part-")
@@ -127,16 +138,19 @@ def _remove_oldest(entries: list[tuple[float, int, Path]], limit: int) -> None:
 def _pack(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
     out = io.BytesIO()
     for name, array in arrays.items():
-        out.write(name.encode() + b"\n")
-        np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
+        data = array_bytes(array)
+        out.write(f"{name} {len(data)}\n".encode())
+        out.write(data)
     return out.getvalue()
 
 
 def _unpack(body: memoryview) -> dict[str, NDArray[np.generic]]:
+    """The arrays by name; ValueError where these are none."""
     file = io.BytesIO(body)
     arrays: dict[str, NDArray[np.generic]] = {}
-    while name := file.readline():
-        array = np.lib.format.read_array(file, allow_pickle=False)
+    while line := file.readline(100):
+        name, size = line.decode("ascii").split()
+        array = array_from_bytes(file.read(int(size)))
         array.setflags(write=False)
-        arrays[name.decode().rstrip("\n")] = array
+        arrays[name] = array
     return arrays

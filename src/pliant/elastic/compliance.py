@@ -20,7 +20,7 @@ from pliant.threads import one_thread
 Report = Callable[[str, float], None]
 """Called with what is being done and the fraction done."""
 
-_FORMAT = 7
+_FORMAT = 8
 _VERTICES = 520
 """Surface corners aimed at: an edge of about a sixth of a ball's radius, ten seconds of preparation."""
 _MOST_VERTICES = 1200
@@ -182,7 +182,10 @@ def _read_only(array: Any) -> Any:
 
 def _to_arrays(made: Compliance) -> dict[str, NDArray[np.generic]]:
     arrays: dict[str, NDArray[np.generic]] = {name: getattr(made, name) for name in _ARRAYS}
-    arrays |= {"numbers": np.array([made.poisson, made.edge]), "notes": np.array(made.notes, dtype=np.str_)}
+    arrays |= {
+        "numbers": np.array([made.poisson, made.edge]),
+        "notes": np.frombuffer("\n".join(made.notes).encode(), dtype=np.uint8),
+    }
     if made.wall is not None:
         arrays |= {name: getattr(made.wall, name) for name in _WALL_ARRAYS}
         arrays["wall"] = np.array([made.wall.thickness, made.wall.give])
@@ -193,16 +196,35 @@ def _from_arrays(arrays: dict[str, NDArray[np.generic]] | None) -> Compliance | 
     if arrays is None:
         return None
     try:
+        _check_arrays(arrays)
         poisson, edge = (float(value) for value in arrays["numbers"])
         wall = None
         if "wall" in arrays:
             depth, give = (float(value) for value in arrays["wall"])
             wall = Wall(depth, **{name: arrays[name] for name in _WALL_ARRAYS}, give=give)  # type: ignore[arg-type]
-        notes = tuple(str(note) for note in arrays["notes"])
+        notes = tuple(arrays["notes"].tobytes().decode().splitlines())
         found = {name: arrays[name] for name in _ARRAYS}
         return Compliance(poisson=poisson, edge=edge, notes=notes, wall=wall, **found)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _check_arrays(arrays: dict[str, NDArray[Any]]) -> None:
+    """ValueError where these are not the arrays of a compliance: compiled code reads them without looking."""
+    n, m = len(arrays["points"]), len(arrays["faces"])
+    expected = {
+        "points": ("f8", (n, 3)), "faces": ("i8", (m, 3)), "patches": ("f8", (m, 6, 3)),
+        "matrix": ("f4", (3 * n, 3 * n)), "inverse_mass": ("f4", (n, n)), "thickness": ("f8", (n,)),
+        "numbers": ("f8", (2,)), "notes": ("u1", arrays["notes"].shape),
+    }  # fmt: skip
+    if "wall" in arrays:
+        expected |= {"wall": ("f8", (2,)), "curvature": ("f8", (n, 3, 3)), "swelling": ("f8", (3 * n,))}
+    for name, (kind, shape) in expected.items():
+        array = arrays[name]
+        if array.dtype != np.dtype(kind) or array.shape != shape or np.isnan(array).any():
+            raise ValueError(f"{name} is no such array")
+    if not n or not m or arrays["faces"].min() < 0 or arrays["faces"].max() >= n:
+        raise ValueError("faces name points that are not there")
 
 
 @one_thread

@@ -45,36 +45,9 @@ def surface_compliance(
         compliance: 3n x 3n, displacements of corners for forces on corners, times E [1/m].
         inverse_mass: n x n, hat-shaped traction coefficients for corner forces [1/m^2].
     """
-    matrices, lumped = _element_matrices(tets.nodes, tets.elements, poisson)
-    size = 3 * len(tets.nodes)
-    centres = tets.nodes[tets.elements[:, :4]].mean(axis=1)
-    rigid = _rigid_motions(tets.nodes)
-    mass = np.repeat(np.bincount(tets.elements.ravel(), lumped.ravel(), minlength=len(tets.nodes)), 3)
-    weighted = mass[:, None] * rigid
-    balance = np.linalg.inv(rigid.T @ weighted)
-    stiffness = float(np.einsum("eii->", matrices)) / size
-    report = progress or (lambda _fraction: None)
-    held = determinate_supports(tets.nodes[: tets.corners], rigid)
     corners, faces, psi, surface_mass = _hat_loads(tets)
     n = len(corners)
-    hats = kron(psi, identity(3), format="csr")
-    gram = condensed_gram(
-        matrices,
-        tets.elements,
-        centres,
-        hstack([hats, csr_matrix(weighted)], format="csr"),
-        springs=dict.fromkeys(held, stiffness),
-        progress=report,
-    )
-    del matrices
-    # P^T Psi = Psi - (mass rigid) T: the loads with the inertia forces that balance them
-    relief = balance @ (hats.T @ rigid).T
-    # in place, and a block of rows at a time: these matrices are what fills the memory
-    half = relief.T @ gram[3 * n :, 3 * n :] * 0.5 - gram[: 3 * n, 3 * n :]
-    free = gram[: 3 * n, : 3 * n].copy()
-    del gram
-    free += half @ relief
-    free += relief.T @ half.T
+    free = free_gram(tets, poisson, psi, progress=progress)
     inverse_mass = np.asarray(np.linalg.inv(surface_mass), dtype=np.float64)
     for axis in range(3):
         free[axis::3] = inverse_mass @ free[axis::3]
@@ -86,6 +59,49 @@ def surface_compliance(
         free[rows, low:] = mean
         free[low:, rows] = mean.T
     return corners, faces, free, inverse_mass
+
+
+def free_gram(
+    tets: Tetrahedra, poisson: float, hats: csr_matrix, *, progress: Callable[[float], None] | None = None
+) -> Floats:
+    """B^T K^+ B of the free body for Young's modulus 1: what loads do to each other.   (theory 6.2, C)
+
+    Args:
+        tets: the body.
+        poisson: Poisson's ratio.
+        hats: nodes x n; B is each of these along x, y and z.
+        progress: called with the fraction done.
+
+    Returns:
+        3n x 3n [1/m], symmetric to rounding.
+    """
+    matrices, lumped = _element_matrices(tets.nodes, tets.elements, poisson)
+    size, n = 3 * len(tets.nodes), int(hats.shape[1])
+    rigid = _rigid_motions(tets.nodes)
+    mass = np.repeat(np.bincount(tets.elements.ravel(), lumped.ravel(), minlength=len(tets.nodes)), 3)
+    weighted = mass[:, None] * rigid
+    balance = np.linalg.inv(rigid.T @ weighted)
+    stiffness = float(np.einsum("eii->", matrices)) / size
+    held = determinate_supports(tets.nodes[: tets.corners], rigid)
+    loads = kron(hats, identity(3), format="csr")
+    gram = condensed_gram(
+        matrices,
+        tets.elements,
+        tets.nodes[tets.elements[:, :4]].mean(axis=1),
+        hstack([loads, csr_matrix(weighted)], format="csr"),
+        springs=dict.fromkeys(held, stiffness),
+        progress=progress or (lambda _fraction: None),
+    )
+    del matrices
+    # P^T B = B - (mass rigid) T: the loads with the inertia forces that balance them
+    relief = balance @ (loads.T @ rigid).T
+    # in place, and a block of rows at a time: these matrices are what fills the memory
+    half = relief.T @ gram[3 * n :, 3 * n :] * 0.5 - gram[: 3 * n, 3 * n :]
+    free = gram[: 3 * n, : 3 * n].copy()
+    del gram
+    free += half @ relief
+    free += relief.T @ half.T
+    return free
 
 
 def _rigid_motions(points: Floats) -> Floats:

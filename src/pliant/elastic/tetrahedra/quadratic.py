@@ -13,6 +13,7 @@ from numba import njit
 
 from pliant.arrays import Bools, Floats, Ints
 from pliant.elastic.tetrahedra.fill import Filling, fill_points
+from pliant.elastic.tetrahedra.graded import graded_filling
 from pliant.elastic.tetrahedra.spread import SharpEdges, sharp_edges, spread
 from pliant.errors import MeshError
 from pliant.objects import Mesh, SmoothSurface, mesh_volume
@@ -77,6 +78,33 @@ def fill(smooth: SmoothSurface, edge: float) -> Tetrahedra:
         mesh.name or "mesh",
         f"cannot be filled with sound tetrahedra of edge {edge * 1e3:.3g} mm (worst shape {worst:.2g}); "
         "is the surface closed, free of self-intersections and not thinner than that?",
+    )
+
+
+def fill_graded(smooth: SmoothSurface, places: Floats, fine: float, reach: float, coarse: float) -> Tetrahedra:
+    """Fill a closed surface with quadratic tetrahedra of edge ``fine`` near places on it, ``coarse`` far away [m].
+
+    Args:
+        smooth: the closed surface.
+        places: k x 3, where it will be pressed [m].
+        fine, reach: edge length, and how far around the places it is kept [m].
+        coarse: largest edge length [m].
+
+    Raises:
+        MeshError: the surface cannot be filled, or only with degenerate tetrahedra.
+    """
+    worst = 0.0
+    for share in _FINER:
+        filling = graded_filling(smooth, places, share * fine, reach, share * coarse)
+        if filling is None or not filling.sound:
+            continue
+        tets, worst = _quadratic(filling, smooth, sharp_edges(smooth, share * fine))
+        if worst > _WORST:
+            return tets
+    raise MeshError(
+        smooth.mesh.name or "mesh",
+        f"cannot be filled with sound tetrahedra of edges {fine * 1e3:.3g} to {coarse * 1e3:.3g} mm "
+        f"(worst shape {worst:.2g}); other edge lengths may do",
     )
 
 
