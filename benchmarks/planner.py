@@ -30,7 +30,8 @@ from pliant.files import load_task, save_plan, shipped_tasks
 from pliant.objects import make_shape
 from pliant.planner import Plan, PlannedGrasp, Task, least_force, plan, verify_plan
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.context import PlanningContext, prepare_object, with_arm
+from pliant.planner.context import PlanningContext, prepare_object
+from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.reasons import Failure
 

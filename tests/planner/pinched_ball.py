@@ -13,7 +13,8 @@ from small_tasks import YOUNG, ball_task, gripper
 from pliant.contact import PreparedObject
 from pliant.objects import Mesh
 from pliant.planner import Goal, Hypothesis, Task
-from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.context import PlanningContext
+from pliant.planner.flying_hand import with_arm
 from pliant.planner.manipulation import Step
 from pliant.planner.questions import try_hypothesis
 from pliant.planner.stability import HeldGrasp

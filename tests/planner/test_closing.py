@@ -14,7 +14,8 @@ from pliant.collision import triangles
 from pliant.contact import PreparedObject, clearance
 from pliant.objects import make_shape
 from pliant.planner.closing import close_hand, open_hand_gap
-from pliant.planner.closing_hand import ClosingHand, _sharp_edges
+from pliant.planner.closing_hand import ClosingHand
+from pliant.planner.hand_links import _sharp_edges
 from pliant.robot import link_mesh, pad_mesh
 
 

@@ -158,9 +158,19 @@ def test_a_tilted_pinch_presses_its_lower_pad_by_the_weights_part_along_it_more(
 
 @pytest.mark.parametrize("move", [goal((0.02, 0.01, 0.03)), goal(rotation=(0.0, 0.3, 0.0))])
 def test_where_the_fingers_can_do_nothing_hand_and_arm_together_do_what_the_arm_does(move: Goal) -> None:
-    for alone, both in zip(by_gripper(move), by_gripper(replace(move, by=Carrier.BOTH)), strict=True):
-        np.testing.assert_allclose(both.T_world_palm.homogeneous, alone.T_world_palm.homogeneous, atol=1e-5)
-        np.testing.assert_allclose(both.held.normal_forces, alone.held.normal_forces, rtol=1e-4)
+    """.. but for what the object has sagged in the pads, which the arm takes back as well."""
+    context, first = gripper_setting(), gripper_grasp()
+    path = object_path(asked(context, move), first.held.state.T_world_object, first.T_world_palm, first.held.centre)
+    sagged = 0.0
+    for T_wanted, alone, both in zip(path, by_gripper(move), by_gripper(replace(move, by=Carrier.BOTH)), strict=True):
+        beside = [T_wanted.actInv(step.held.state.T_world_object).homogeneous - np.eye(4) for step in (alone, both)]
+        sagged = max(sagged, float(np.abs(beside[0]).max()))
+        assert sagged < 5e-4
+        assert np.abs(beside[1]).max() <= np.abs(beside[0]).max() + 1e-5
+        np.testing.assert_allclose(both.T_world_palm.homogeneous, alone.T_world_palm.homogeneous, atol=sagged + 1e-5)
+        wanted = [step.held.wanted.forces for step in (both, alone)]
+        np.testing.assert_allclose(wanted[0][:, 2], wanted[1][:, 2], rtol=2.0 * sagged + 1e-4)
+        assert_forces_close_from_above([both, alone])
 
 
 # -- the fingers -----------------------------------------------------------------------------------------------
@@ -182,24 +192,47 @@ def test_carried_by_the_fingers_the_object_follows_while_palm_and_arm_stay() -> 
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_the_first_contact_points_stay_where_they_were_on_links_and_object_but_for_the_depth(steps: int) -> None:
-    """p_world = T_link p_link = T_object (p_object + (depth - depth at the start) n): the object rolls off none."""
+def test_from_step_to_step_the_contacts_stay_where_they_are_on_links_and_object_but_for_the_depth(steps: int) -> None:
+    """p_world = T_link p_link = T_object (p_object + (depth - depth before) n), with the contacts of the step before:
+    over the whole move the object rolls on the links."""
     context, grasp = fingers_setting(), fingers_grasp()
-    first = grasp.held
-    links = on_links(context, first.q, first)
-    T = first.state.T_world_object
-    p_object = [T.actInv(region.centre) for region in first.state.regions]
-    n_object = [T.rotation.T @ region.normal for region in first.state.regions]
-    fingers = sorted({link.finger for link in first.links})
+    fingers = sorted({link.finger for link in grasp.held.links})
     move = goal((0.0, 0.0, 0.005), by=Carrier.FINGERS, steps=steps)
-    path = object_path(asked(context, move), T, grasp.T_world_palm, first.centre)
+    path = object_path(asked(context, move), grasp.held.state.T_world_object, grasp.T_world_palm, grasp.held.centre)
+    before, depths = grasp.held, np.full(3, grasp.held.depths.max())
     for T_wanted, step in zip(path, moved(context, grasp, move), strict=True):
-        deeper = step.held.depths - first.depths.max()
-        for link, p_link, p, n in zip(first.links, links, p_object, n_object, strict=True):
+        links, T = on_links(context, before.q, before), before.state.T_world_object
+        deeper = step.held.depths - depths
+        for link, p_link, region in zip(before.links, links, before.state.regions, strict=True):
             on_link = context.robot.pose(link.name, step.q).act(p_link)
+            p, n = T.actInv(region.centre), T.rotation.T @ region.normal
             on_object = T_wanted.act(p + deeper[fingers.index(link.finger)] * n)
             # damping of 2 mm/m and 25 iterations leave micrometres
             np.testing.assert_allclose(on_link, on_object, atol=5e-6)
+        before, depths = step.held, step.held.depths
+
+
+def test_rolling_contacts_keep_their_forces_without_corrections() -> None:
+    """Links that turn while they carry the object roll on it. Held at the contacts of the start they would be deeper by
+    the sagitta of the way rolled; held at those of the step before, a step needs one or two simulations."""
+    context, grasp = fingers_setting(), fingers_grasp()
+    spied, simulated = asked(context, goal((0.0, 0.0, 0.006), by=Carrier.FINGERS, steps=6)), []
+    presser = copy(context.presser)
+    spied.presser = presser
+
+    def simulate(*given: Any, **options: Any) -> Held | Failure:
+        simulated.append(1)
+        return type(presser).simulate(presser, *given, **options)
+
+    object.__setattr__(presser, "simulate", simulate)
+    steps = manipulate(spied, grasp, start(grasp))
+    assert isinstance(steps, list)
+    assert len(simulated) <= 10
+    rolled = np.linalg.norm(
+        on_links(context, steps[-1].q, steps[-1].held) - on_links(context, grasp.held.q, grasp.held), axis=1
+    )
+    assert rolled.max() > 1e-3
+    assert_forces_close_from_above(steps)
 
 
 def test_every_step_begins_to_press_where_the_one_before_ended_and_its_trend_goes_on() -> None:
@@ -216,24 +249,16 @@ def test_every_step_begins_to_press_where_the_one_before_ended_and_its_trend_goe
     assert isinstance(steps, list)
     ended = np.array([np.full(3, grasp.held.depths.max()), *(step.held.depths for step in steps)])
     trend = np.clip(np.diff(ended, axis=0), -LARGEST_TREND, LARGEST_TREND)
-    trend[0] = 0.0  # the grasp's own depths were found otherwise
     expected = ended[:-1] + np.vstack([np.zeros(3), trend[:-1]])
     np.testing.assert_allclose(np.array(begun) - HEADROOM, expected, rtol=1e-9)
-    assert np.abs(np.diff(ended, axis=0)).max() > 5e-5  # they do differ
+    assert np.abs(np.diff(ended, axis=0)).max() > 1e-6  # they do differ
 
 
-def nothing_simulated(context: PlanningContext) -> PlanningContext:
-    """Whoever asks its holder for anything fails."""
-    other = copy(context)
-    other.presser = cast(Any, None)
-    return other
-
-
-def test_fingers_that_cannot_do_the_move_are_told_with_what_is_missing_of_it_before_anything_is_simulated() -> None:
+def test_fingers_that_cannot_do_the_move_are_told_with_what_is_missing_of_it() -> None:
     """The gripper cannot lift at all: of 3 steps of 1 mm those that stay behind by no more than the tolerance pass."""
     for tolerance, missing in ((0.5e-3, 1.0), (1.5e-3, 2.0 / 3.0), (2.5e-3, 1.0 / 3.0)):
         move = goal((0.0, 0.0, 0.003), by=Carrier.FINGERS)
-        stage, failure = refused(nothing_simulated(gripper_setting()), gripper_grasp(), move, move_tolerance=tolerance)
+        stage, failure = refused(gripper_setting(), gripper_grasp(), move, move_tolerance=tolerance)
         assert stage is Stage.REACH
         assert failure.reason == "fingers cannot carry out the move"
         assert failure.margin == pytest.approx(missing)
@@ -244,7 +269,7 @@ def test_fingers_that_cannot_do_the_move_are_told_with_what_is_missing_of_it_bef
 def test_a_turn_that_fingers_cannot_follow_is_refused_by_the_angle_tolerance() -> None:
     move = goal(rotation=(0.0, 0.0, 0.3), by=Carrier.FINGERS, steps=4)
     for tolerance, missing in ((0.05, 1.0), (0.15, 3.0 / 4.0)):
-        _, failure = refused(nothing_simulated(gripper_setting()), gripper_grasp(), move, turn_tolerance=tolerance)
+        _, failure = refused(gripper_setting(), gripper_grasp(), move, turn_tolerance=tolerance)
         assert failure.reason == "fingers cannot carry out the move"
         assert failure.margin == pytest.approx(missing)
 

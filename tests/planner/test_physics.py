@@ -7,7 +7,8 @@ import pytest
 from small_tasks import MASS, ball_plan, ball_task
 
 from pliant.planner import PlanStatus, make_hypotheses, plan
-from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.context import PlanningContext
+from pliant.planner.flying_hand import with_arm
 from pliant.planner.questions import try_hypothesis
 from pliant.planner.stability import HeldGrasp
 

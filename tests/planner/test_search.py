@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from small_tasks import ball_task
 
-from pliant.planner import Plan, PlanStatus, Stage, Stopped, plan, verify_plan
+from pliant.planner import Plan, PlanStatus, Reason, Stage, Stopped, plan, verify_plan
 from pliant.planner.aim import aim, better_aim
-from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.context import PlanningContext
+from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.promise import Promise, promise
 from pliant.planner.questions import try_hypothesis
+from pliant.planner.search import COSTS, SHARES, Search, _Family
 from pliant.planner.stability import HeldGrasp
 
 pytestmark = pytest.mark.slow
@@ -53,6 +56,44 @@ def test_a_ball_is_found_a_grasp_and_every_hypothesis_is_accounted_for() -> None
     assert 0.0 < answer.first_s <= answer.improved_s <= answer.wall_s
     assert answer.stopped is Stopped.DONE
     assert not verify_plan(answer).problems
+
+
+def test_time_is_shared_between_looking_improving_and_pressing_by_what_they_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Deficits stay below the dearest question, however long the search is."""
+    asked: list[str] = []
+    original = Search._question
+
+    def spied(search: Search) -> Any:
+        question = original(search)
+        if question is not None:
+            asked.append(type(question).__name__)
+        return question
+
+    monkeypatch.setattr(Search, "_question", spied)
+    plan(searched(240, "thorough"), jobs=1, stop=lambda: len(asked) > 150)
+    work = {"Look": "explore", "Mend": "explore", "Improve": "improve", "Press": "press"}
+    costs = {kind.__name__: cost for kind, cost in COSTS.items()}
+    pressed = [k for k, name in enumerate(asked) if name == "Press"]
+    assert len(pressed) >= 3
+    spent = dict.fromkeys(SHARES, 0.0)
+    for name in asked[pressed[0] : pressed[-1]]:
+        spent[work[name]] += costs[name]
+    level = {name: spent[name] / SHARES[name] for name in ("improve", "press")}
+    assert abs(level["improve"] - level["press"]) < 2.0 * max(COSTS.values()) / min(SHARES.values())
+
+
+def test_a_family_learns_what_its_operations_need_and_is_doubted_where_they_fail() -> None:
+    family = _Family()
+    for _ in range(20):
+        family.learn(2.0)
+    assert family.ratio == pytest.approx(2.0, abs=1e-4)
+    assert family.doubt == 1.0
+    family.failed = 3
+    assert family.doubt > 2.0
+    family.done = 2
+    assert family.doubt == 1.0
 
 
 def test_stable_grasps_that_are_not_kept_were_outdone() -> None:
@@ -116,3 +157,21 @@ def test_most_sound_hypotheses_hold() -> None:
     sound = [h for h in drawn(60) if isinstance(promise(context(), h), Promise)]
     stable = [isinstance(try_hypothesis(context(), h), HeldGrasp) for h in sound]
     assert np.mean(stable) >= 0.3
+
+
+def test_links_without_pads_hold_only_where_the_task_lets_the_whole_hand() -> None:
+    """A gripper with a pad on one of its two fingers."""
+    task = ball_task(60, move=False)
+    hand = task.assembly.hand
+    assert hand is not None
+    first, second = hand.fingers
+    bare = hand.model_copy(update={"fingers": (first.model_copy(update={"pads": ()}), second)})
+    task = replace(task, assembly=replace(task.assembly, hand=bare))
+    answer = plan(task, jobs=1)
+    assert answer.status is PlanStatus.NONE
+    assert Reason.NO_PAD in {rejection.reason for rejection in answer.rejections}
+    assert "planner.whole_hand" in Reason.NO_PAD.remedy
+    answer = plan(replace(task, options=replace(task.options, whole_hand=True, effort="quick")), jobs=1)
+    assert answer.best is not None
+    assert first.links[-1] in {contact.link for contact in answer.best.grasp.contacts}
+    assert not verify_plan(answer).problems

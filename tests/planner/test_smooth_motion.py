@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from pliant.motion import JointLimits
-from pliant.planner.trajectory import DENSE, smooth_motion
+from pliant.planner.trajectory import DENSE, FOLLOWED, _followed, smooth_motion
 
 
 def limits(joints: int) -> JointLimits:
@@ -74,3 +76,16 @@ def test_a_turn_beyond_half_a_circle_goes_on_the_same_way_round() -> None:
     steps = [pin.log3(a.rotation.T @ b.rotation)[2] for a, b in pairwise(found)]
     assert min(steps) > -1e-9
     assert sum(steps) == pytest.approx(angles[-1], rel=1e-9)
+
+
+def test_a_move_is_so_slow_that_no_contact_changes_faster_than_a_force_loop_follows() -> None:
+    """At its fastest the path goes 2 n / T steps in a second; a force that falls evenly changes most beside itself at
+    the end."""
+
+    def held(force: float) -> Any:
+        return SimpleNamespace(links=(SimpleNamespace(name="tip"),), normal_forces=np.array([force]))
+
+    falling = [held(force) for force in np.linspace(1.0, 0.5, 11)]
+    # over two steps: 0.1 N of the smaller force, 0.5 N
+    assert _followed(falling) == pytest.approx(2.0 * 10 * (0.5 * 0.1 / 0.5) / FOLLOWED)
+    assert _followed([held(1.0)] * 11) == 0.0

@@ -6,7 +6,7 @@ Only for finding where bodies overlap; depths and forces come from the smooth su
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -88,8 +88,9 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
     corner = low - _MARGIN * step
     shape = np.ceil((high - low) / step).astype(np.int64) + 2 * _MARGIN + 1
     found = load_arrays(key) if cache else None
-    if found is not None and "values" in found and found["values"].shape == tuple(shape):
-        return DistanceField(found["values"].astype(np.float32, copy=False), corner, step)
+    values: Any = None if found is None else found.get("values")
+    if values is not None and values.dtype == np.float32 and values.shape == tuple(shape) and np.isfinite(values).all():
+        return DistanceField(values, corner, step)
     import igl
 
     nodes = np.stack(np.meshgrid(*(corner[k] + step * np.arange(shape[k]) for k in range(3)), indexing="ij"), axis=-1)

@@ -22,6 +22,8 @@ from pliant.grasp.layout import ContactModel, Layout, layout_of, point_layout
 SPIN_ARM_PER_RADIUS = 3 * np.pi / 16
 # What a stiffness is taken to be when none is given; only ratios between contacts matter then.
 DEFAULT_STIFFNESS = 1000.0
+MOST_NOTES = 20
+"""On one grasp: of a thousand contacts at one point each two would have one."""
 UNIT_TOLERANCE = 1e-6
 
 
@@ -172,8 +174,9 @@ class ContactSet:
         notes += [f"contact {i}: friction 0, taken as frictionless" for i in np.flatnonzero(self.friction == 0)]
         gaps = np.abs(self.points[:, None, :] - self.points[None, :, :]).max(axis=2)
         twins = np.argwhere(np.triu(gaps <= 1e-9 * gaps.max(), 1))
-        notes += [f"contacts {i} and {j} lie at the same point" for i, j in twins]
-        return tuple(notes)
+        notes += [f"contacts {i} and {j} lie at the same point" for i, j in twins[: MOST_NOTES + 1]]
+        more = ["and more of these"] if len(notes) > MOST_NOTES else []
+        return (*notes[:MOST_NOTES], *more)
 
     @property
     def dimension(self) -> int:

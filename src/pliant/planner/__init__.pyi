@@ -1,6 +1,6 @@
 from pliant.planner.bound import least_force as least_force
 from pliant.planner.context import prepare_object as prepare_object
-from pliant.planner.context import with_arm as with_arm
+from pliant.planner.flying_hand import with_arm as with_arm
 from pliant.planner.hypotheses import Hypothesis as Hypothesis
 from pliant.planner.hypotheses import approaches as approaches
 from pliant.planner.hypotheses import make_hypotheses as make_hypotheses

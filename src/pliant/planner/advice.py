@@ -9,10 +9,10 @@ import numpy as np
 from pliant.planner.diagnosis import Diagnosis, Remedy
 from pliant.planner.reasons import Failure, Reason, Rejection, Stage
 from pliant.planner.results import ChoiceRule, Plan, Stopped
+from pliant.robot import fingers_without_tip_pad
 
 SNUG = 0.85
 """An object that fits into the hand is at most this part as wide as it opens."""
-NOT_ON_PADS = (Reason.NO_PAD, Reason.BESIDE_PAD)
 
 
 def advice(plan: Plan, diagnosis: Diagnosis | None = None) -> str:
@@ -22,6 +22,10 @@ def advice(plan: Plan, diagnosis: Diagnosis | None = None) -> str:
         plan: the plan, or none.
         diagnosis: what was found out where there is none.
     """
+    return " ".join([_answer(plan, diagnosis), *_bare_tips(plan)])
+
+
+def _answer(plan: Plan, diagnosis: Diagnosis | None) -> str:
     if plan.grasps:
         best = plan.grasps[0]
         return (
@@ -38,14 +42,20 @@ def advice(plan: Plan, diagnosis: Diagnosis | None = None) -> str:
         sentences.append(_too_wide(plan, diagnosis))
     else:
         sentences += [_lost(plan), _furthest(plan)]
-    if diagnosis is not None and any(r.reason in NOT_ON_PADS for r in plan.rejections):
-        sentences += [
-            f"Finger '{name}' has no pad on its last link: give it one (fingers[].pads in the hand's description)."
-            for name in diagnosis.without_tip_pad
-        ]
     if plan.stopped is not Stopped.DONE:
         sentences.append("The search was ended early: search longer.")
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _bare_tips(plan: Plan) -> list[str]:
+    """Said whatever came out: such a finger takes part in no grasp by its tip."""
+    assembly = plan.task.assembly
+    bare = fingers_without_tip_pad(assembly.hand, assembly.robot.urdf) if assembly.hand is not None else ()
+    return [
+        f"WARNING: finger '{name}' has no pad on its last link, so nothing can be held with its tip: "
+        "give it one (fingers[].pads in the hand's description)."
+        for name in bare
+    ]
 
 
 def _chosen(plan: Plan) -> str:

@@ -16,20 +16,20 @@ from pliant.arrays import Floats
 from pliant.grasp import ContactSet
 from pliant.motion import damped_least_squares
 from pliant.planner.closing import AT_OBJECT, open_hand_gap, place_arm
-from pliant.planner.closing_hand import ClosingGroup, HandLink
+from pliant.planner.closing_hand import ClosingGroup
 from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.drives import drives_at
 from pliant.planner.finger_reach import FingerReach, Touching, object_path
+from pliant.planner.hand_links import HandLink
 from pliant.planner.hypotheses import SHIFT, Hypothesis, changed, neighbour, unit_change
+from pliant.planner.pressing import HandPose
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.stability import AROUND, beside_pad
 from pliant.planner.task import Carrier
 
-PATCH = 5e-3
-"""Radius of a patch that is not known yet [m]."""
 ALLOWANCE = 1.15
 """How much more friction is assumed than the worst there may be: pressing turns the normals a little."""
-PLACES = 4
+PLACES = 3
 """Places on the path of the move at which the fingers' reach is looked at."""
 TABLE = 25
 """Closing parameters at which a finger's links are placed."""
@@ -238,18 +238,19 @@ def _close(
     poses = hand.poses(q, T_object_palm)
     T = context.task.T_world_object
     links: list[HandLink] = []
-    points, normals, near = [], [], []
+    points, normals, radii, near = [], [], [], []
     sharpest, depth = 0.0, _depth(context, max(len(touched), 2))
     for link in touched:
         point, outward = hand.sampled_place(context.prepared, link, poses[link], depth)
-        sharpest = max(sharpest, hand.sharpness(context.prepared, point, outward))
+        sharp = hand.sharpness(context.prepared, point, outward)
+        sharpest = max(sharpest, sharp)
         links.append(hand.links[link])
         points.append(T.act(point))
         normals.append(-T.rotation @ outward)
+        radii.append(context.presser.patch_radius(link, sharp, len(touched)))
         near.append(T.act(hand.sampled_place(context.prepared, link, poses[link], NEAR)[0]))
     shape = (len(links), 3)
-    radii = np.full(len(links), PATCH)
-    touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), radii)
+    touching = Touching(tuple(links), np.reshape(points, shape), np.reshape(normals, shape), np.array(radii))
     return _Closed(q, touching, list(touched.values()), sharpest, list(touched), near)
 
 
@@ -293,7 +294,7 @@ class _Wishes:
         """A point of a link shall go so far in a direction (world) [m]."""
         at, along = self._palm.actInv(point), self._palm.rotation.T @ direction
         joints = along @ self._context.hand.point_jacobian(q, link, at)
-        self._add(np.concatenate([along, np.cross(at, along), [0.0], joints]), distance)
+        self._add(np.concatenate([along, pin.skew(at) @ along, [0.0], joints]), distance)
 
     def _add(self, row: Floats, distance: float) -> None:
         row = row * self._units / SHIFT
@@ -347,14 +348,19 @@ class _Wishes:
             if gap > AT_ONCE:
                 first, away = first or Failure(Reason.TOO_FEW_REGIONS, 1.0), away + gap
                 self.add(q, i, point, normal, 0.5 * gap)
-            failure = beside_pad(link, T, point, normal, around=AROUND + ROUGH)
+            # pressed, it lies further from the middle of the pad than sample points say
+            if link.pad is None and link.may_touch:
+                continue
+            middle = T.act(link.middle)
+            away_from = point - middle
+            further = point + ROUGH * away_from / max(float(np.linalg.norm(away_from)), ROUGH)
+            failure = beside_pad(link, T, further, normal)
             sharp = context.presser.too_sharp(link)
             if failure is None and sharp and link.near_edge(T.actInv(point), AROUND + ROUGH):
                 failure = Failure(Reason.BESIDE_PAD, 0.0, detail=f"{link.name}: at a sharp edge of the pad")
             if failure is not None:
                 first = first or failure
                 away += 0.1 if link.pad is None else float(np.linalg.norm(T.actInv(point) - link.middle))
-            middle = T.act(link.middle)
             for direction in np.linalg.svd(normal[None])[2][1:]:
                 self.add(q, i, middle, direction, float(direction @ (near - middle)))
                 if link.pad is not None:
@@ -364,7 +370,7 @@ class _Wishes:
 
     def _face(self, q: Floats, link: int, facing: Floats, across: Floats, weight: float) -> None:
         """A pad that faces ``facing`` shall have no part of that along ``across``."""
-        turn = self._palm.rotation.T @ np.cross(facing, across)
+        turn = self._palm.rotation.T @ (pin.skew(facing) @ across)
         joints = turn @ self._context.hand.turn_jacobian(q, link)
         self._add(weight * np.concatenate([np.zeros(3), turn, [0.0], joints]), -weight * float(across @ facing))
 
@@ -384,9 +390,28 @@ def promised_forces(
 ) -> Floats | Failure:
     """Smallest sufficient normal forces at some touches, with the task's reserves [N].
 
+    What two patches can bear of a moment depends on how large they are, so on the forces: those are found twice.
+
     Args:
+        touching: with the patches as large as the contacts' share of the load makes them.
         explain: find out what is to blame where there are none; takes longer.
     """
+    forces = _promised_once(context, q, T_world_palm, T_world_object, touching, explain)
+    if isinstance(forces, Failure) or len(forces) > 2:
+        return forces
+    larger = np.cbrt(np.maximum(forces, 1e-9) / context.presser.share(len(forces)))
+    touching = touching._replace(radii=touching.radii * larger)
+    return _promised_once(context, q, T_world_palm, T_world_object, touching, explain)
+
+
+def _promised_once(
+    context: PlanningContext,
+    q: Floats,
+    T_world_palm: pin.SE3,
+    T_world_object: pin.SE3,
+    touching: Touching,
+    explain: bool,
+) -> Floats | Failure:
     presser = context.presser
     contacts = ContactSet.from_arrays(
         touching.points,
@@ -416,18 +441,48 @@ def promised_move(context: PlanningContext, q: Floats, T_world_palm: pin.SE3, to
     path = object_path(context, T, T_world_palm, centre)
     if goal.by is Carrier.FINGERS:
         reach = FingerReach(context, q, T_world_palm, T, touching, centre)
-        places = [path[i] for i in sorted({round(k * (len(path) - 1) / (PLACES - 1)) for k in range(PLACES)})]
-        q_end = reach.along(places)
+        places = [path[i] for i in sorted({round(k * (len(path) - 1) / PLACES) for k in range(1, PLACES + 1)})]
+        rolled = _Rolling(context, HandPose(q, T_world_palm), touching)
+        q_end = reach.along(places, rolled)
         if isinstance(q_end, Failure):
             return q_end
+        there = rolled(q_end, path[-1])
     else:
-        q_end = q
-    carried = path[-1] * T.inverse()
-    if goal.by is not Carrier.FINGERS:
+        q_end, carried = q, path[-1] * T.inverse()
         T_world_palm = carried * T_world_palm
-    there = touching._replace(
-        points=np.array([carried.act(point) for point in touching.points]),
-        normals=touching.normals @ carried.rotation.T,
-    )
+        there = touching._replace(
+            points=np.array([carried.act(point) for point in touching.points]),
+            normals=touching.normals @ carried.rotation.T,
+        )
     forces = promised_forces(context, q_end, T_world_palm, path[-1], there)
     return forces if isinstance(forces, Failure) else float(forces.max())
+
+
+class _Rolling:
+    """Where the links touch an object that the fingers carry: they turn and roll on it.
+
+    Args:
+        start, touching: the hand and its touches where the object stands.
+    """
+
+    def __init__(self, context: PlanningContext, start: HandPose, touching: Touching) -> None:
+        self._context, self._palm, self._touching = context, start.T_world_palm, touching
+        self._links = [context.hand.links.index(link) for link in touching.links]
+        T = context.task.T_world_object
+        # the touches are known better than where sample points say that they are
+        points = np.array([T.actInv(point) for point in touching.points])
+        self._beside = points - self._sampled(start.q, T)
+
+    def __call__(self, q: Floats, T_world_object: pin.SE3) -> Touching:
+        """The touches with these joints, in the world."""
+        hand, prepared, T = self._context.hand, self._context.prepared, T_world_object
+        places = self._beside + self._sampled(q, T)
+        normals = np.array([-T.rotation @ hand.sampled_gap(prepared, place)[1] for place in places])
+        return self._touching._replace(points=np.array([T.act(place) for place in places]), normals=normals)
+
+    def _sampled(self, q: Floats, T_world_object: pin.SE3) -> Floats:
+        hand, depth = self._context.hand, _depth(self._context, len(self._links))
+        poses = hand.poses(q, self._palm)
+        there = [T_world_object.actInv(poses[i]) for i in self._links]
+        prepared = self._context.prepared
+        return np.array([hand.sampled_place(prepared, i, T, depth)[0] for i, T in zip(self._links, there, strict=True)])

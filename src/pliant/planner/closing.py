@@ -81,7 +81,7 @@ def close_around(context: PlanningContext, hypothesis: Hypothesis, q_arm: Floats
         return Failure(Reason.TOO_FEW_FINGERS, float(len(touching)))
     for touch in touching:
         link = context.hand.links[touch.link]
-        if link.pad is None:
+        if link.pad is None and not link.may_touch:
             return Failure(Reason.NO_PAD, 0.0, detail=link.name)
     hit = context.surroundings.collision(context.hand.with_arm(closing.q, q_arm), margin=0.0)
     if hit is not None:

@@ -14,77 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
-from pliant.contact import DistanceField, MeshSurface, PadSurface, PreparedObject, field_value
+from pliant.contact import DistanceField, MeshSurface, PreparedObject, field_value
 from pliant.errors import OptionError
-from pliant.objects import Mesh
-from pliant.robot import PALM_FRAME, Assembly, Pad, Preshape, TactileArray, Urdf, cell_layout, link_mesh, pad_mesh
+from pliant.planner.hand_links import HandLink, hand_links
+from pliant.robot import PALM_FRAME, Assembly, Preshape, Urdf
 
-SAMPLES = 250
-"""Points on a link's surface for the quick bound of its distance."""
 BESIDE = 4e-3
 """Edges of the object nearer than this to a touch make it a sharp one [m]."""
-SHARP_EDGE = np.radians(40.0)
-"""Edges at which a pad's surface turns by more press harder than its faces."""
 STENCIL = np.vstack([np.eye(3), -np.eye(3)])
-PAD_SAMPLES = 700
-"""Points on a pad: where on it a flat thing presses depends on tenths of a degree."""
-
-
-@dataclass(frozen=True, eq=False)
-class HandLink:
-    """One link of the hand with its surface.
-
-    Args:
-        name: the link.
-        finger: the finger it belongs to; empty for the palm and other links that do not close.
-        surface: prepared for contact.
-        pad: what the description says of its pad; None if it has none (it may touch, but should not).
-        points: surface points for a quick bound, in the link's frame [m].
-        pad_points: of its pad, close to each other [m]; those of all its surface where it has none.
-        cover: no place of the surface is further than this from one of them [m].
-        reach: largest distance of its surface from its own origin [m].
-        cells: k x 3 centres of its tactile cells in its frame [m]; none if it feels nothing.
-        cell: diagonal of a cell [m].
-        middle: of its cells, else of its pad, else its origin, in its frame [m].
-        edges: k x 3 points along the sharp edges of a pad without cells, in its frame [m].
-    """
-
-    name: str
-    finger: str
-    surface: PadSurface
-    pad: Pad | None
-    points: Floats
-    pad_points: Floats
-    cover: float
-    reach: float
-    cells: Floats
-    cell: float
-    middle: Floats
-    edges: Floats
-
-    def near_edge(self, p_link: Floats, around: float) -> bool:
-        """Whether a sharp edge of its pad is nearer than that to a point of its surface [m]."""
-        return bool(len(self.edges)) and float(((self.edges - p_link) ** 2).sum(axis=1).min()) < around**2
-
-    def feels(self, p_link: Floats, around: float) -> bool:
-        """Whether tactile cells lie all around a point of its surface, so far away at least [m].
-
-        A link without tactile arrays feels nothing anywhere; it is not expected to, so that counts as True.
-        """
-        if not len(self.cells):
-            return True
-        away = self.cells - p_link
-        square = (away**2).sum(axis=1)
-        if float(square.min()) > self.cell**2:
-            return False
-        # directions to the cells beyond that distance leave no gap of more than half a turn, seen along the surface
-        near = away[np.argsort(square)[:9]]
-        _, _, axes = np.linalg.svd(near - near.mean(axis=0), full_matrices=False)
-        flat = away[square > around**2] @ axes[:2].T
-        angles = np.sort(np.arctan2(flat[:, 1], flat[:, 0]))
-        if len(angles) < 3:
-            return False
-        return bool(np.diff(np.append(angles, angles[0] + 2.0 * np.pi)).max() < 0.9 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,76 +89,37 @@ class ClosingHand:
         assembly: with a hand.
         friction: of its pads and links with the object.
         links: prepared already; prepared here if left out.
+        whole: links without pads may hold the object, too: palm and backs of fingers.
     """
 
-    def __init__(self, assembly: Assembly, *, friction: float = 0.0, links: tuple[HandLink, ...] | None = None) -> None:
+    def __init__(
+        self,
+        assembly: Assembly,
+        *,
+        friction: float = 0.0,
+        links: tuple[HandLink, ...] | None = None,
+        whole: bool = False,
+    ) -> None:
         if assembly.hand is None:
             raise OptionError(assembly.name, "has no hand; a grasp needs one")
         self.assembly = assembly
         self.description = assembly.hand
         self.robot = assembly.robot
-        self.links = links if links is not None else self._links(friction)
+        links = links if links is not None else hand_links(self.robot.urdf, self.description, friction)
+        self.links = tuple(replace(link, may_touch=whole) for link in links)
         self.palm = next((i for i, link in enumerate(self.links) if link.name == self.description.palm.link), -1)
         self._frames = [self.robot.frame_id(link.name) for link in self.links]
         self._palm_frame = self.robot.frame_id(PALM_FRAME)
         self._points = np.concatenate([link.points for link in self.links])
         self._ends = np.concatenate([[0], np.cumsum([len(link.points) for link in self.links])])
         self._cover = np.array([link.cover for link in self.links])
+        self._all_points = [np.vstack([link.points, link.pad_points]) for link in self.links]
+        self._groups: dict[tuple[str, tuple[str, ...]], tuple[ClosingGroup, ...]] = {}
 
-    def _links(self, friction: float) -> tuple[HandLink, ...]:
-        pads = {pad.link: pad for finger in self.description.fingers for pad in finger.pads}
-        owners = {link: finger.name for finger in self.description.fingers for link in finger.links}
-        below = _descendants(self.robot.urdf, self.description.mount)
-        arrays: dict[str, list[TactileArray]] = {}
-        for array in self.description.tactile:
-            arrays.setdefault(array.link, []).append(array)
-        links = []
-        for link in self.robot.urdf.links:
-            if link.name not in below:
-                continue
-            pad = pads.get(link.name)
-            mesh: Mesh | None
-            if pad is not None:
-                sound = pad_mesh(self.robot.urdf, pad)
-                mesh = sound.mesh
-                surface = PadSurface.of(
-                    mesh,
-                    name=link.name,
-                    young=pad.young if pad.young is not None else np.inf,
-                    poisson=pad.poisson,
-                    pad_faces=sound.faces,
-                    friction=friction,
-                )
-            else:
-                mesh = link_mesh(link, "collision")
-                if mesh is None:
-                    continue
-                surface = PadSurface(link.name, MeshSurface.of(mesh), friction=friction)
-            points, cover = _even_points(mesh.vertices, mesh.faces, SAMPLES)
-            pad_points = points
-            if pad is not None:
-                faces = mesh.faces if sound.faces is None else mesh.faces[sound.faces]
-                pad_points, _ = _even_points(mesh.vertices, faces, PAD_SAMPLES)
-            reach = float(np.linalg.norm(mesh.vertices, axis=1).max())
-            layouts = [cell_layout(array) for array in arrays.get(link.name, [])]
-            cells = np.concatenate([np.zeros((0, 3)), *(layout.centres[layout.exists] for layout in layouts)])
-            size = max((float(np.hypot(*array.cell)) for array in arrays.get(link.name, [])), default=0.0)
-            owner = owners.get(link.name, "")
-            middle = np.zeros(3)
-            if len(cells):
-                middle = cells.mean(axis=0)
-            elif pad is not None:
-                middle = np.mean(pad.region, axis=0) if pad.region is not None else mesh.bounds.mean(axis=0)
-            edges = _sharp_edges(mesh) if pad is not None and not len(cells) else np.zeros((0, 3))
-            links.append(
-                HandLink(link.name, owner, surface, pad, points, pad_points, cover, reach, cells, size, middle, edges)
-            )
-        return tuple(links)
-
-    def on(self, assembly: Assembly, friction: float) -> ClosingHand:
+    def on(self, assembly: Assembly, friction: float, whole: bool = False) -> ClosingHand:
         """The same hand on an assembly that may stand elsewhere, with other friction; quick."""
         links = tuple(replace(link, surface=replace(link.surface, friction=friction)) for link in self.links)
-        return ClosingHand(assembly, links=links)
+        return ClosingHand(assembly, links=links, whole=whole)
 
     def opening(self, bent: Floats) -> float:
         """How far apart the pads of two fingers can be, middle to middle, in an open preshape [m].
@@ -265,6 +163,12 @@ class ClosingHand:
 
     def groups(self, preshape: Preshape, fingers: tuple[str, ...]) -> tuple[ClosingGroup, ...]:
         """The chosen fingers, put together where they share a closing joint."""
+        known = preshape.name, fingers
+        if known not in self._groups:
+            self._groups[known] = self._new_groups(preshape, fingers)
+        return self._groups[known]
+
+    def _new_groups(self, preshape: Preshape, fingers: tuple[str, ...]) -> tuple[ClosingGroup, ...]:
         moving = [name for name, start in preshape.open.items() if preshape.closed[name] != start]
         joints_of: dict[str, set[int]] = {}
         for finger in self.description.fingers:
@@ -396,11 +300,10 @@ class ClosingHand:
             depth: about how far the link will be pressed in [m].
         """
         field = _field(prepared)
-        points = np.vstack([self.links[link].points, self.links[link].pad_points])
-        points = points @ T_object_link.rotation.T + T_object_link.translation
-        distances = field_values(points, field)
-        weights = np.exp(-(distances - distances.min()) / (depth / 3.0))
-        point = weights @ points / weights.sum()
+        R, t = T_object_link.rotation, T_object_link.translation
+        point = (
+            R @ _pressed_place(self._all_points[link], R, t, depth / 3.0, field.values, field.corner, field.step) + t
+        )
         return point, self.sampled_gap(prepared, point)[1]
 
     def sampled_gap(self, prepared: PreparedObject, p_object: Floats) -> tuple[float, Floats]:
@@ -409,6 +312,17 @@ class ClosingHand:
         values = field_values(p_object + np.vstack([STENCIL * 0.5 * field.step, np.zeros(3)]), field)
         outward = values[:3] - values[3:6]
         return float(values[6]), outward / max(float(np.linalg.norm(outward)), 1e-12)
+
+    def patch_radius(self, prepared: PreparedObject, link: int, sharpness: float, force: float) -> float:
+        """About the radius of the patch on which a link presses with a force  (Hertz) [m].
+
+        Args:
+            sharpness: of the object there [rad].
+            force: of the contact [N].
+        """
+        curved = sharpness / BESIDE + self.links[link].curvature
+        radius = 1.0 / max(curved, 1.0 / prepared.surface.size)
+        return float(np.cbrt(0.75 * force * radius * (prepared.compliance + self.links[link].surface.compliance)))
 
     def sharpness(self, prepared: PreparedObject, p_object: Floats, outward: Floats) -> float:
         """By how much the object's outward normal turns within `BESIDE` of a point of its surface [rad]."""
@@ -454,6 +368,36 @@ def _values(points: Floats, values: NDArray[np.float32], corner: Floats, step: f
 
 
 @njit(cache=True)
+def _pressed_place(
+    points: Floats,
+    R: Floats,
+    t: Floats,
+    scale: float,
+    values: NDArray[np.float32],
+    corner: Floats,
+    step: float,
+) -> Floats:
+    """Mean of some points of a link, in its frame, weighted by exp(-(distance - least distance) / scale)."""
+    distances = np.empty(len(points))
+    for i in range(len(points)):
+        p = points[i]
+        x = R[0, 0] * p[0] + R[0, 1] * p[1] + R[0, 2] * p[2] + t[0]
+        y = R[1, 0] * p[0] + R[1, 1] * p[1] + R[1, 2] * p[2] + t[1]
+        z = R[2, 0] * p[0] + R[2, 1] * p[1] + R[2, 2] * p[2] + t[2]
+        distances[i] = field_value(x, y, z, values, corner, step)
+    least = distances.min()
+    mean, total = np.zeros(3), 0.0
+    for i in range(len(points)):
+        away = (distances[i] - least) / scale
+        if away < 30.0:
+            weight = np.exp(-away)
+            total += weight
+            for axis in range(3):
+                mean[axis] += weight * points[i, axis]
+    return mean / total
+
+
+@njit(cache=True)
 def _least(
     points: Floats,
     ends: Ints,
@@ -477,66 +421,6 @@ def _least(
             if d < out[k]:
                 out[k] = d
     return out
-
-
-def _sharp_edges(mesh: Mesh) -> Floats:
-    """Points along the edges at which a surface turns by more than `SHARP_EDGE`, a millimetre apart at most."""
-    a, b = mesh.faces, np.roll(mesh.faces, -1, axis=1)
-    ends = np.sort(np.stack([a, b], axis=-1).reshape(-1, 2), axis=1)
-    owners = np.repeat(np.arange(len(mesh.faces)), 3)
-    order = np.lexsort(ends.T)
-    ends, faces = ends[order].reshape(-1, 2, 2)[:, 0], owners[order].reshape(-1, 2)  # closed: every edge has two faces
-    turns = np.einsum("ij,ij->i", mesh.face_normals[faces[:, 0]], mesh.face_normals[faces[:, 1]])
-    start, end = mesh.vertices[ends[turns < np.cos(SHARP_EDGE)]].transpose(1, 0, 2)
-    count = max(2, int(np.ceil(np.linalg.norm(end - start, axis=1).max(initial=0.0) / 1e-3)) + 1)
-    shares = np.linspace(0.0, 1.0, count)[:, None, None]
-    return np.asarray(((1.0 - shares) * start + shares * end).reshape(-1, 3))
-
-
-def _even_points(v: Floats, f: Ints, count: int) -> tuple[Floats, float]:
-    """About ``count`` points spread evenly over a surface, always the same, and how far any place is from the nearest.
-
-    Farthest-point choice from a dense sample of the triangles.
-    """
-    n = 1
-    while len(f) * (n + 1) * (n + 2) // 2 < 12 * count:
-        n += 1
-    i, j = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
-    keep = i + j <= n
-    bary = np.column_stack([n - i[keep] - j[keep], i[keep], j[keep]]) / n
-    dense = np.einsum("ka,fax->fkx", bary, v[f]).reshape(-1, 3)
-    longest = float(np.linalg.norm(v[f] - v[np.roll(f, 1, axis=1)], axis=2).max())
-    chosen, radius = _farthest(np.ascontiguousarray(dense), min(count, len(dense)))
-    # a place inside a small triangle is no further from its nearest corner than two thirds of its longest height
-    return dense[chosen], radius + 0.58 * longest / n
-
-
-@njit(cache=True)
-def _farthest(points: Floats, count: int) -> tuple[Ints, float]:
-    chosen = np.zeros(count, dtype=np.int64)
-    distance = np.full(len(points), np.inf)
-    at = 0
-    for k in range(count):
-        chosen[k] = at
-        for i in range(len(points)):
-            d = 0.0
-            for axis in range(3):
-                d += (points[i, axis] - points[at, axis]) ** 2
-            distance[i] = min(distance[i], d)
-        at = int(np.argmax(distance))
-    return chosen, float(np.sqrt(distance[at]))
-
-
-def _descendants(urdf: Urdf, root: str) -> set[str]:
-    children: dict[str, list[str]] = {}
-    for joint in urdf.joints:
-        children.setdefault(joint.parent, []).append(joint.child)
-    found, queue = {root}, [root]
-    while queue:
-        for child in children.get(queue.pop(), ()):
-            found.add(child)
-            queue.append(child)
-    return found
 
 
 def _stretched(urdf: Urdf, link: str, reach: dict[str, float]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -25,13 +24,13 @@ from pliant.collision import (
 from pliant.contact import PreparedObject
 from pliant.errors import OptionError, Problem
 from pliant.motion import InverseKinematics, JointLimits
-from pliant.objects import Body, Mesh, mesh_volume
+from pliant.objects import Body, Mesh, lighter, mesh_volume
 from pliant.planner.closing_hand import ClosingHand
 from pliant.planner.pressing import Presser
 from pliant.planner.results import Reserve
 from pliant.planner.task import Task
 from pliant.planner.wanted import WantedForces
-from pliant.robot import PALM_FRAME, Assembly, Hand, Robot, assemble, floating_arm, link_mesh
+from pliant.robot import PALM_FRAME, Assembly, Robot, link_mesh
 
 PALM_SHARE = 0.2
 """Radius of the ball that stands for the palm, as part of the hand's length."""
@@ -51,22 +50,6 @@ def prepare_object(body: Body, progress: Callable[[str, float], None] | None = N
         contents=body.liquid if wall is not None else None,
         progress=progress,
     )
-
-
-def with_arm(task: Task) -> Task:
-    """The task itself, or with six free joints in place of the arm that a hand alone lacks."""
-    assembly = task.assembly
-    if assembly.hand is None:
-        raise OptionError("robot", "has no hand; a grasp needs one")
-    if assembly.arm is not None:
-        return task
-    whole = assemble(floating_arm(), Hand(assembly.hand, assembly.robot))
-    q = whole.q_home
-    q[whole.hand_joints] = task.q_start
-    # above the object, so that the path to it is free
-    above = task.T_world_object.translation + np.array([0.0, 0.0, 0.3 + assembly.hand.palm.length])
-    q[whole.arm_joints[:3]] = above
-    return replace(task, assembly=whole, q_start=q)
 
 
 FELT_CELLS = 10
@@ -96,9 +79,11 @@ class PlanningContext:
         self.robot: Robot = task.assembly.robot
         self.body = task.body
         self.prepared = prepared if prepared is not None else prepare_object(task.body)
-        friction = task.body.material.friction
-        same = hand is not None and hand.description is task.assembly.hand
-        self.hand = hand.on(task.assembly, friction) if hand and same else ClosingHand(task.assembly, friction=friction)
+        friction, whole = task.body.material.friction, task.options.whole_hand
+        if hand is not None and hand.description is task.assembly.hand:
+            self.hand = hand.on(task.assembly, friction, whole)
+        else:
+            self.hand = ClosingHand(task.assembly, friction=friction, whole=whole)
         wanted = WantedForces.of(
             task.body,
             margin=task.options.margin,
@@ -135,7 +120,7 @@ class PlanningContext:
         self.surroundings = Clearance(
             self.robot, self.obstacles, links=movable, pairs=pairs, distance=0.0, influence=0.05
         )
-        self.object_triangles = triangles(_lighter(task.body.mesh))
+        self.object_triangles = triangles(lighter(task.body.mesh))
         self._movable, self._pairs = movable, pairs
         self._link_surfaces: dict[str, Any] = {}
         of_hand = {link.name for link in self.hand.links}
@@ -200,19 +185,6 @@ class PlanningContext:
             distance=0.0,
             influence=0.05,
         )
-
-
-def _lighter(mesh: Mesh, faces: int = 3000) -> Mesh:
-    """A scan with fewer faces for collision checks on the path; they keep a distance that outweighs the difference."""
-    if len(mesh.faces) <= 2 * faces:
-        return mesh
-    from fast_simplification import simplify
-
-    middle = mesh.vertices.mean(axis=0)
-    vertices, corners = simplify(
-        (mesh.vertices - middle).astype(np.float32), mesh.faces.astype(np.int32), target_count=faces, agg=5
-    )
-    return Mesh(vertices.astype(np.float64) + middle, corners, mesh.name)
 
 
 def _solid(mesh: Mesh) -> Any:

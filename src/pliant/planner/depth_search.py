@@ -31,10 +31,12 @@ class DepthSearch:
     Args:
         depths: to begin with, one for each finger group [m].
         deepest: how far each may go [m].
+        increment: how much deeper to press where a simulation has no answer, twice as much each time [m]; 2.5 times as
+            deep where it is left out. Depths that do not count from the touch need one.
     """
 
-    def __init__(self, depths: Floats, deepest: Floats) -> None:
-        self.depths, self.deepest = np.minimum(depths, deepest), deepest
+    def __init__(self, depths: Floats, deepest: Floats, increment: Floats | None = None) -> None:
+        self.depths, self.deepest, self._increment = np.minimum(depths, deepest), deepest, increment
         self.failure = Failure(Reason.NEVER_HELD, np.inf)
         self._gain = np.full(len(depths), 2.0 / 3.0)
         self._before: _Simulated | None = None
@@ -49,7 +51,7 @@ class DepthSearch:
         if failure.reason in TOO_STRONG:
             self.failure = failure
             self._ceiling = here
-            return self._go(0.4 * here) if self._floor is None else self._halve(self._floor, here)
+            return self._go(self._next(here, -1.0)) if self._floor is None else self._halve(self._floor, here)
         if self._ceiling is None or self._holds is not None:
             self.failure = failure
         self._floor = here
@@ -61,7 +63,7 @@ class DepthSearch:
         self._unable += failure.reason in DRIVES
         if self._away >= 2 or self._unable >= 2 or (here >= self.deepest).all():
             return False
-        return self._go(2.5 * here)
+        return self._go(self._next(here, 1.0))
 
     def simulated(self, forces: Floats, scale: Floats, short: Failure | None, stiffness: Floats | None = None) -> bool:
         """After a simulation: forces of each group, the factor they should change by, what is missing.
@@ -118,6 +120,13 @@ class DepthSearch:
         useful = np.abs(moved) > 1e-6
         measured = np.divide(forces - before.forces, moved, out=slope.copy(), where=useful)
         return np.asarray(np.clip(measured, 0.3 * slope, 3.0 * slope))
+
+    def _next(self, here: Floats, sign: float) -> Floats:
+        """Deeper (1) or less deep (-1) than what gave no answer."""
+        if self._increment is None:
+            return 2.5**sign * here
+        increment, self._increment = self._increment, 2.0 * self._increment
+        return here + sign * increment
 
     def _halve(self, low: Floats, high: Floats) -> bool:
         self.depths = np.sqrt(low * high)

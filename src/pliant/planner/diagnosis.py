@@ -22,7 +22,6 @@ from pliant.planner.questions import pressed
 from pliant.planner.reasons import Failure, Reason, Rejection
 from pliant.planner.remedies import CHANGES, Variant
 from pliant.planner.results import PlannedGrasp
-from pliant.robot import HandDescription
 
 Search = Callable[[PlanningContext], PlannedGrasp | None]
 """The first grasp that a search finds."""
@@ -64,13 +63,11 @@ class Diagnosis:
     Args:
         opening: how far apart the hand's pads are at most [m].
         width: smallest distance of two parallel planes between which the object fits [m].
-        without_tip_pad: fingers whose last link has no pad.
         remedy: what would help; None where nothing that was tried does.
     """
 
     opening: float
     width: float
-    without_tip_pad: tuple[str, ...] = ()
     remedy: Remedy | None = None
 
     @property
@@ -94,7 +91,7 @@ def diagnose(
     """
     hand = context.hand
     opening = hand.opening(largest_posture(context.assembly))
-    facts = Diagnosis(opening, narrowest(context.body.mesh.vertices), without_tip_pad(hand.description))
+    facts = Diagnosis(opening, narrowest(context.body.mesh.vertices))
     return replace(facts, remedy=_remedy(context, hypotheses, rejections, search)) if search is not None else facts
 
 
@@ -104,11 +101,6 @@ def narrowest(points: Floats) -> float:
 
     normals = ConvexHull(points).equations[:, :3]
     return float(np.ptp(points @ normals.T, axis=0).min())
-
-
-def without_tip_pad(hand: HandDescription) -> tuple[str, ...]:
-    """Fingers whose last link has no pad."""
-    return tuple(f.name for f in hand.fingers if f.links[-1] not in {pad.link for pad in f.pads})
 
 
 class _Hope(NamedTuple):

@@ -23,7 +23,8 @@ from pliant.grasp import (
     internal_basis,
     object_report,
 )
-from pliant.planner.closing_hand import ClosingHand, HandLink
+from pliant.planner.closing_hand import ClosingHand
+from pliant.planner.hand_links import HandLink
 from pliant.planner.reasons import Failure, Reason
 from pliant.robot import PALM_FRAME
 

@@ -1,8 +1,8 @@
-"""Finger joints that carry an object on a path: its contact points stay fixed on the links.   (theory 8.5)"""
+"""Finger joints that carry an object on a path; from place to place its contacts roll on the links.   (theory 8.5)"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +11,16 @@ import pinocchio as pin
 from pliant.arrays import Floats
 from pliant.grasp import point_jacobian
 from pliant.motion import damped_least_squares
-from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import PlanningContext
+from pliant.planner.hand_links import HandLink
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.task import MoveFrame
 from pliant.robot import PALM_FRAME
 
 DAMPING = 2e-3
 """Of the finger's inverse kinematics, relative to a lever of one metre [m]."""
+FOUND = 1e-5
+"""Joints that move by less end the iteration [rad, m]."""
 ALONG = 0.3
 """Weight of places along the surface beside depths."""
 TURNED = 1.0 / 3.0
@@ -62,17 +64,15 @@ class FingerReach:
     ) -> None:
         self.context, self.q_start, self.T_start_palm = context, q, T_world_palm
         self.links = touching.links
-        robot = context.robot
-        palm, *poses = robot.poses([PALM_FRAME, *(link.name for link in self.links)], q)
-        # from where the joints of the arm put the palm to where it is
-        poses = [T_world_palm * palm.actInv(T) for T in poses]
-        self.p_links = [T.actInv(point) for T, point in zip(poses, touching.points, strict=True)]
-        self.p_object = np.array([T_world_object.actInv(point) for point in touching.points])
-        self.n_object = np.array([T_world_object.rotation.T @ normal for normal in touching.normals])
+        robot, count = context.robot, len(touching.links)
+        self.p_links, self.p_object, self.n_object = np.empty((3, count, 3))
+        # how the object stood in every link at first
+        self.R_link_object = [np.eye(3)] * count
+        self.radii = touching.radii.copy()
+        for i, T_link in enumerate(self._link_poses(q, T_world_palm)):
+            self._anchor(i, T_link, T_world_object, touching, i)
+            self.R_link_object[i] = T_link.rotation.T @ T_world_object.rotation
         self.p_centre = T_world_object.actInv(centre)
-        self.radii = touching.radii
-        # how the object stands in every link that touches it
-        self.R_link_object = [T.rotation.T @ T_world_object.rotation for T in poses]
         self.fingers = sorted({link.finger for link in self.links})
         self.owner = np.array([self.fingers.index(link.finger) for link in self.links])
         moving = np.zeros(robot.dof, dtype=bool)
@@ -81,8 +81,35 @@ class FingerReach:
         moving[context.assembly.arm_joints] = False
         self.joints = np.flatnonzero(moving)
 
-    def along(self, path: Sequence[pin.SE3]) -> Floats | Failure:
-        """Joints at the end of a path, by kinematics alone, or how much of it the fingers can do."""
+    def _link_poses(self, q: Floats, T_world_palm: pin.SE3) -> list[pin.SE3]:
+        """Poses of the links that touch; from where the joints of the arm put the palm to where it is."""
+        palm, *poses = self.context.robot.poses([PALM_FRAME, *(link.name for link in self.links)], q)
+        return [T_world_palm * palm.actInv(T) for T in poses]
+
+    def _anchor(self, i: int, T_link: pin.SE3, T_object: pin.SE3, touching: Touching, k: int) -> None:
+        """Contact ``i`` is where touch ``k`` is."""
+        self.p_links[i], self.p_object[i] = T_link.actInv(touching.points[k]), T_object.actInv(touching.points[k])
+        self.n_object[i], self.radii[i] = T_object.rotation.T @ touching.normals[k], touching.radii[k]
+
+    def roll(self, q: Floats, T_world_palm: pin.SE3, T_world_object: pin.SE3, touching: Touching) -> None:
+        """From now on the contacts are where these touches are: links roll on the object. Those that touch nothing any
+        more stay as they are.
+        """
+        names = [link.name for link in touching.links]
+        for i, T_link in enumerate(self._link_poses(q, T_world_palm)):
+            there = [k for k, name in enumerate(names) if name == self.links[i].name]
+            if there:
+                before = T_world_object.act(self.p_object[i])
+                nearest = min(there, key=lambda k: float(np.linalg.norm(touching.points[k] - before)))
+                self._anchor(i, T_link, T_world_object, touching, nearest)
+
+    def along(self, path: Sequence[pin.SE3], rolled: Callable[[Floats, pin.SE3], Touching]) -> Floats | Failure:
+        """Joints at the end of a path, by kinematics alone, or how much of it the fingers can do.
+
+        Args:
+            path: of the object.
+            rolled: where the links touch it with some joints and in some pose.
+        """
         q, T_palm = self.q_start, self.T_start_palm
         none = np.zeros(len(self.fingers))
         for k, T_wanted in enumerate(path):
@@ -92,6 +119,7 @@ class FingerReach:
                 share = k / len(path)
                 detail = f"{share:.0%} of it was possible; then the object stays {error} behind"
                 return Failure(Reason.FINGERS_FALL_SHORT, 1.0 - share, detail=detail)
+            self.roll(q, T_palm, T_wanted, rolled(q, T_wanted))
         return q
 
     def apart(self, T: pin.SE3, other: pin.SE3) -> PoseError:
@@ -126,7 +154,7 @@ class FingerReach:
             new = np.clip(q[joints] + step, robot.lower[joints], robot.upper[joints])
             moved = float(np.abs(new - q[joints]).max())
             q[joints] = new
-            if moved < 1e-7:
+            if moved < FOUND:
                 break
         return q
 

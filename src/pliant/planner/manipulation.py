@@ -1,8 +1,9 @@
 """Lifting and moving the held object.   (theory 8.5, 8.6)
 
-Contact points stay fixed on the links; forces are brought back to the wanted ones at every step. Contact is settled at
-the steps with every link that is near; between two steps an idle finger can come and go, so the finished trajectory is
-followed from point to point with the deformed object.
+In every step contact points are fixed on the links, and the next begins where they lie by then: links roll. Forces are
+brought back to the wanted ones at every step. Contact is settled at the steps with every link that is near; between two
+steps an idle finger can come and go, so the finished trajectory is followed from point to point with the deformed
+object.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pliant.arrays import Floats
 from pliant.collision import TOUCHING, distance, overlap, triangles
 from pliant.objects import Mesh
 from pliant.planner.approach import lift_path
-from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import KEEP_OUT, PlanningContext
 from pliant.planner.finger_reach import FingerReach, Touching, object_path
+from pliant.planner.hand_links import HandLink
 from pliant.planner.pressing import DEEPEST, HandPose, Held
 from pliant.planner.reasons import Failure, Reason, Stage
 from pliant.planner.results import Phase, PlannedGrasp
@@ -31,6 +32,8 @@ HEADROOM = 2e-3
 """[m]"""
 LARGEST_TREND = 2e-4
 """No more than this is foreseen of the change in a finger's depth from step to step [m]."""
+HARDER = 1.1
+"""Where the fingers' part of a step needs more than this multiple of the force before, the arm alone is tried."""
 LARGEST_JUMP = 0.5
 """No joint of the arm moves further than this between two steps [rad, m]."""
 WORTH_RISING = 5e-4
@@ -112,8 +115,6 @@ def manipulate(context: PlanningContext, grasp: HeldGrasp, start: Step, bound: f
         return []
     path = object_path(context, start.held.state.T_world_object, start.T_world_palm, start.held.centre)
     carried = _Carried(context, grasp, start)
-    if goal.by is Carrier.FINGERS and isinstance(short := carried.along(path), Failure):
-        return short
     steps: list[Step] = []
     before = start
     for k, T_wanted in enumerate(path):
@@ -134,32 +135,42 @@ class _Carried(FingerReach):
     """A held object and how fingers and arm move it."""
 
     def __init__(self, context: PlanningContext, grasp: HeldGrasp, start: Step) -> None:
-        held, regions = start.held, start.held.state.regions
-        touching = Touching(
-            held.links,
-            np.array([region.centre for region in regions]),
-            np.array([region.normal for region in regions]),
-            np.array([max(region.radius, 1e-5) for region in regions]),
-        )
-        super().__init__(context, start.q, start.T_world_palm, held.state.T_world_object, touching, held.centre)
+        held = start.held
+        T_object = held.state.T_world_object
+        super().__init__(context, start.q, start.T_world_palm, T_object, _touching(held), held.centre)
         self.start = start
         # the pads took hold of the object where it stood; under its weight it has settled a little beside that place
         rise = start.T_world_palm.translation - grasp.T_world_palm.translation
         self.unsettled = held.state.T_world_object.actInv(pin.SE3(np.eye(3), rise) * context.task.T_world_object)
-        self.base = np.full(len(self.fingers), max(float(held.depths.max()), 1e-5))
-        self._before: Step | None = None
+        # depths are those of fingers from now on; while the hand closed some may have shared one
+        self._depths = np.full(len(self.fingers), max(float(held.depths.max()), 1e-5))
+        self._trend = np.zeros(len(self.fingers))
+        self._exhausted = False
 
     def step(self, before: Step, T_wanted: pin.SE3) -> Step | Failure:
         """One step of the object to a pose: fingers and arm move, the contacts settle anew.
 
-        Of what fingers and arm do together the fingers do as much as they can; where they can do no more, they stay as
-        they are and the arm does the rest.
+        Of what fingers and arm do together the fingers do as much as they can without pressing much harder; from then
+        on they stay as they are and the arm does the rest.
         """
         by = self.context.task.goal.by
+        if by is Carrier.BOTH and self._exhausted:
+            by = Carrier.ARM
+        if by is not Carrier.ARM:
+            state = before.held.state
+            self.roll(before.q, before.T_world_palm, state.T_world_object, _touching(before.held))
         done = self._step(before, T_wanted, by)
-        if isinstance(done, Failure) and by is Carrier.BOTH:
-            done = self._step(before, T_wanted, Carrier.ARM)
-        self._before = before
+        if by is Carrier.BOTH:
+            harder = isinstance(done, Failure) or done.held.largest_force > HARDER * before.held.largest_force
+            alone = self._step(before, T_wanted, Carrier.ARM) if harder else None
+            if isinstance(alone, Step) and (
+                isinstance(done, Failure) or alone.held.largest_force < done.held.largest_force
+            ):
+                done, self._exhausted = alone, True
+        if isinstance(done, Step):
+            # what this step took more or less, the next will take as well
+            self._trend = np.clip(done.held.depths - self._depths, -LARGEST_TREND, LARGEST_TREND)
+            self._depths = done.held.depths
         return done
 
     def _step(self, before: Step, T_wanted: pin.SE3, by: Carrier) -> Step | Failure:
@@ -168,7 +179,7 @@ class _Carried(FingerReach):
         if by is Carrier.ARM:
             still = self.start if context.task.goal.by is Carrier.ARM else before
             T_palm = T_wanted * still.held.state.T_world_object.actInv(still.T_world_palm)
-        offsets = self._offsets(before)
+        offsets = self._trend
         q = self.reach(before.q, T_palm, T_wanted, offsets)
         T_object = self.follow(q, T_palm, T_wanted, offsets)
         error = self.apart(T_object, T_wanted)
@@ -181,7 +192,7 @@ class _Carried(FingerReach):
         q_arm = self.arm(before.q, T_palm)
         if q_arm is None:
             return Failure(Reason.ARM_FALLS_SHORT, 0.0)
-        held = self._hold(context.hand.with_arm(q, q_arm), T_palm, T_object, offsets)
+        held = self._hold(context.hand.with_arm(q, q_arm), T_palm, T_object, offsets, before.held)
         if isinstance(held, Failure):
             return held
         error = self.apart(held.state.T_world_object, T_wanted)
@@ -191,29 +202,19 @@ class _Carried(FingerReach):
             return Failure(Reason.MOVE_HITS, KEEP_OUT, detail=str(hit))
         return overloaded(context, held) or Step(T_palm, held.q, held)
 
-    def _offsets(self, before: Step) -> Floats:
-        """How much deeper than at the start each finger presses [m]."""
-        if before is self.start:
-            return np.zeros(len(self.fingers))
-        now = before.held.depths - self.base
-        if self._before is None or self._before is self.start:
-            return np.asarray(now)
-        # what the last step took more or less, the next will take as well
-        trend = before.held.depths - self._before.held.depths
-        return np.asarray(now + np.clip(trend, -LARGEST_TREND, LARGEST_TREND))
-
-    def _hold(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats) -> Held | Failure:
+    def _hold(self, q: Floats, T_palm: pin.SE3, T_object: pin.SE3, offsets: Floats, before: Held) -> Held | Failure:
         # the search's depths count from so far above the touch that they are never used up
-        depths = self.base + offsets + HEADROOM
+        base = self._depths + HEADROOM
 
         def pose(new: Floats) -> HandPose:
-            return HandPose(self.reach(q, T_palm, T_object, new - HEADROOM - self.base), T_palm)
+            return HandPose(self.reach(q, T_palm, T_object, new - base), T_palm)
 
         def owner(link: HandLink) -> int:
             return self.fingers.index(link.finger) if link.finger in self.fingers else -1
 
-        deepest = np.full(len(depths), self.base[0] + HEADROOM + DEEPEST * self.context.prepared.surface.size)
-        held = self.context.presser.hold(pose, depths, deepest, T_object * self.unsettled, owner, tries=8)
+        deepest = base + DEEPEST * self.context.prepared.surface.size
+        T_start = T_object * self.unsettled
+        held = self.context.presser.hold(pose, base + offsets, deepest, T_start, owner, tries=8, before=before)
         return replace(held, depths=held.depths - HEADROOM) if isinstance(held, Held) else held
 
     def arm(self, q: Floats, T_palm: pin.SE3) -> Floats | None:
@@ -227,6 +228,16 @@ class _Carried(FingerReach):
         if not found.found or np.abs(found.q - q)[arm].max() > LARGEST_JUMP:
             return None
         return found.q
+
+
+def _touching(held: Held) -> Touching:
+    regions = held.state.regions
+    return Touching(
+        held.links,
+        np.array([region.centre for region in regions]),
+        np.array([region.normal for region in regions]),
+        np.array([max(region.radius, 1e-5) for region in regions]),
+    )
 
 
 def idle_touch(context: PlanningContext, grasp: PlannedGrasp) -> Failure | None:

@@ -12,11 +12,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pliant.arrays import Floats
+from pliant.collision import mount_problem
 from pliant.errors import OptionError, Problem
 from pliant.planner.advice import advice
 from pliant.planner.bound import least_force
-from pliant.planner.context import PlanningContext, prepare_object, with_arm
+from pliant.planner.context import PlanningContext, prepare_object
 from pliant.planner.diagnosis import diagnose
+from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import Hypothesis, make_hypotheses
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus, Stopped
@@ -57,13 +59,15 @@ def plan(
         look at ``status``, ``counts`` and ``advice``.
 
     Raises:
-        OptionError: a question that makes no sense: no hand, jobs below one, a start that collides.
+        OptionError: a question that makes no sense: no hand, one inside the arm, jobs below one, a start that collides.
     """
     if jobs is not None and jobs < 1:
         raise OptionError("jobs", f"{jobs}; allowed: 1 or more")
     if seconds is not None and not seconds > 0.0:
         raise OptionError("seconds", Problem("", f"{seconds:g} s", "above 0"))
     began = time.monotonic()
+    if (problem := mount_problem(task.assembly)) is not None:
+        raise OptionError(task.name, problem)
     task = with_arm(task)
     report = progress or (lambda what, done, total, rejected: None)
 

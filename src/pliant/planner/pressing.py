@@ -19,15 +19,15 @@ from pliant.contact import (
     ContactState,
     ContactStatus,
     PreparedObject,
-    clearance,
     deformed_vertices,
     settle,
 )
 from pliant.grasp import ContactSet, ForceResult, FrictionResult
 from pliant.objects import Body
-from pliant.planner.closing_hand import Closing, ClosingHand, HandLink, Touch
+from pliant.planner.closing_hand import ClosingHand
 from pliant.planner.depth_search import CORRECTION, DepthSearch
 from pliant.planner.drives import Drives, Ranks, drives_at, ranks_at
+from pliant.planner.hand_links import HandLink
 from pliant.planner.reasons import Failure, Reason, Stage
 from pliant.planner.wanted import WantedForces
 
@@ -35,14 +35,20 @@ CLOSE_ENOUGH = 1.10
 """Simulated over wanted largest force at which a grasp needs no more correction."""
 AIM = 1.04
 """Each correction aims at this multiple of the wanted force: close from above."""
+DISTRIBUTED = 0.1
+"""Forces this near to the wanted ones are distributed as they should be; if friction does not balance then, .."""
+MORE = 1.15
+""".. all fingers press harder by this factor."""
+STEP = 0.3
+"""Where a simulation of a grasp that held just before has no answer, fingers press on by so much of their force."""
 UNBALANCED = 0.02
 """What a simulation may leave unbalanced, as part of weight and largest force; torques over half the object's size."""
-LARGEST_SHIFT = 0.02
-"""A grasp that moves the object further than this while it closes is not the grasp that was asked for [m]."""
 DEEPEST = 0.35
 """No finger presses deeper than this part of the object's size."""
 SHARP = 0.4
 """Largest pressure where the task gives none, as part of E / (1 - nu^2): edges press harder.   (theory 8.13)"""
+WALL_PATCH = 5e-3
+"""Radius of a patch on a thin wall that is not known yet [m]."""
 NEAR = 2e-3
 """Links nearer than this take part in the contact simulation [m]."""
 NOT_SETTLED = {
@@ -158,6 +164,23 @@ class Presser:
         self.largest_pressure = SHARP * stiffness if limits.pressure is None else limits.pressure
         self._size = 0.5 * body.mesh.diagonal
 
+    def share(self, count: int) -> float:
+        """What a contact must press with where so many share the load by friction alone [N]."""
+        mu = max(self.wanted.reserve.friction * self.body.material.friction, 0.05)
+        return float(self.wanted.largest_load / (count * mu))
+
+    def patch_radius(self, link: int, sharpness: float, count: int) -> float:
+        """About the radius of a patch where so many contacts share the load [m].
+
+        Args:
+            link: of the hand, by number.
+            sharpness: of the object where it touches (`ClosingHand.sharpness`) [rad].
+            count: of the contacts.
+        """
+        if self.prepared.body is not None and self.prepared.body.wall is not None:
+            return WALL_PATCH
+        return self.hand.patch_radius(self.prepared, link, sharpness, self.share(count))
+
     def first_depth(self, count: int, force: float | None = None) -> float:
         """A depth to begin with: that at which a round pad of 10 mm carries a force  (Hertz) [m].
 
@@ -168,9 +191,8 @@ class Presser:
             count: of the contacts.
             force: of one of them [N]; its share of the load by default.
         """
-        mu = max(self.wanted.reserve.friction * self.body.material.friction, 0.05)
         guessed = force is None
-        force = self.wanted.largest_load / (count * mu) if force is None else force
+        force = self.share(count) if force is None else force
         young = self.prepared.young / (1.0 - self.prepared.poisson**2)
         wall = self.prepared.body.wall if self.prepared.body is not None else None
         if wall is not None:
@@ -190,6 +212,7 @@ class Presser:
         *,
         tries: int = 9,
         bound: float = np.inf,
+        before: Held | None = None,
     ) -> Held | Failure:
         """Find depths at which the object is held with forces close to the smallest sufficient ones.
 
@@ -201,9 +224,15 @@ class Presser:
             owners: the finger group a link belongs to; -1 for none.
             tries: contact simulations at most.
             bound: no grasp that needs more force is wanted [N].
+            before: nearly the same grasp, whose forces and stiffness tell how far to press on where nothing holds.
         """
-        search = DepthSearch(np.array(depths, dtype=np.float64), deepest)
+        groups = len(depths)
+        increment = None
+        if before is not None and (stiffness := self._stiffness_of(before, owners, groups)) is not None:
+            increment = STEP * self._by_group(before, owners, groups)[0] / stiffness
+        search = DepthSearch(np.array(depths, dtype=np.float64), deepest, increment)
         best: Held | None = None
+        squeeze = AIM
         centre = self.weight.acting(T_world_object).centre
         for _ in range(tries):
             answer = self.simulate(*pose(search.depths), T_world_object, search.depths, centre)
@@ -212,7 +241,7 @@ class Presser:
                     break
                 continue
             centre = answer.state.T_world_object.actInv(answer.centre)
-            forces, wanted = self._by_group(answer, owners, len(depths))
+            forces, wanted = self._by_group(answer, owners, groups)
             short = self.shortfall(answer)
             if short is None and (best is None or answer.largest_force < best.largest_force):
                 best = answer
@@ -222,13 +251,18 @@ class Presser:
                 return Failure(Reason.LESS_FORCE, largest)
             if short is None and answer.largest_force <= CLOSE_ENOUGH * largest:
                 break
-            scale = np.where(forces > 0, AIM * wanted / np.maximum(forces, 1e-12), 2.0)
-            if short is not None:
-                # whatever the distribution, the largest must not decrease while the object is not held
+            scale = np.where(forces > 0, squeeze * wanted / np.maximum(forces, 1e-12), 2.0)
+            if short is not None and short.reason is Reason.FRICTION_UNBALANCED:
+                # with the wanted forces friction balances; with the same distribution and more squeeze as well
+                if np.abs(scale - 1.0).max() < DISTRIBUTED:
+                    squeeze *= MORE
+                    scale = scale * MORE
+            elif short is not None:
+                # whatever the distribution, the largest must not decrease while the object is not held, nor a finger
+                # one of whose contacts lacks force
                 scale = np.maximum(scale, min(1.1, AIM * largest / max(answer.largest_force, 1e-12)))
-                if short.reason is Reason.FRICTION_UNBALANCED:
-                    scale = np.maximum(scale, 1.15)
-            if not search.simulated(forces, scale, short, self._stiffness_of(answer, owners, len(depths))):
+                scale = np.maximum(scale, 1.0 + self._missing(answer, owners, groups) / np.maximum(forces, 1e-12))
+            if not search.simulated(forces, scale, short, self._stiffness_of(answer, owners, groups)):
                 break
         if best is None:
             return search.failure
@@ -386,6 +420,16 @@ class Presser:
                 total[owners(link)] += region.stiffness[2, 2]
         return total if total.min() > 0.0 else None
 
+    def _missing(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> Floats:
+        """What each finger group must press more so that none of its contacts lacks force, if they share it [N]."""
+        assert held.wanted.forces is not None
+        worst, count = np.zeros(groups), np.zeros(groups)
+        for link, lacks in zip(held.links, held.wanted.forces[:, 2] - held.normal_forces, strict=True):
+            if owners(link) >= 0:
+                worst[owners(link)] = max(worst[owners(link)], lacks)
+                count[owners(link)] += 1
+        return worst * count
+
     def _by_group(self, held: Held, owners: Callable[[HandLink], int], groups: int) -> tuple[Floats, Floats]:
         """Simulated and wanted normal force of each finger group [N]; a group has what its regions have together."""
         assert held.wanted.forces is not None
@@ -396,77 +440,3 @@ class Presser:
                 forces[group] += have
                 wanted[group] += want
         return forces, np.maximum(wanted, 0.02 * wanted.max())
-
-
-def press_hand(
-    presser: Presser,
-    closing: Closing,
-    placed: HandPose,
-    T_world_object: pin.SE3,
-    *,
-    forces: Floats | None = None,
-    bound: float = np.inf,
-) -> Held | Failure:
-    """Press the fingers of a closed hand further, each as deep as the smallest sufficient forces need.
-
-    Args:
-        placed: joints with the arm in place, and the palm.
-        T_world_object: where the object stands before it is touched.
-        forces: what every group that touches is expected to need [N].
-        bound: grasps that need more force are of no use [N].
-    """
-    hand, touches = presser.hand, closing.touching
-    speeds = closing_speeds(presser, closing)
-    most = np.array([_room(hand, closing, touch) for touch in touches]) * speeds
-
-    def pose(depths: Floats) -> HandPose:
-        return HandPose(hand.with_arm(pressed_joints(hand, closing, depths, speeds), placed.q), placed.T_world_palm)
-
-    def owner(link: HandLink) -> int:
-        return next((k for k, touch in enumerate(touches) if link.finger in touch.group.fingers), -1)
-
-    first = np.full(len(touches), presser.first_depth(len(touches)))
-    if forces is not None and forces.min() > 0.0:
-        first = np.array([presser.first_depth(len(touches), float(force)) for force in forces])
-    deepest = np.minimum(most, DEEPEST * presser.prepared.surface.size)
-    held = presser.hold(pose, np.minimum(first, most), deepest, T_world_object, owner, bound=bound)
-    if isinstance(held, Held):
-        moved = float(np.linalg.norm(held.state.motion[:3]))
-        if moved > LARGEST_SHIFT:
-            return Failure(Reason.PUSHED_AWAY, moved, "m", "the object would move while the fingers close")
-    return held
-
-
-def closing_speeds(presser: Presser, closing: Closing) -> Floats:
-    """How fast the gap of every group that touches closes at its touch, per unit of closing [m]."""
-    return np.array([_normal_speed(presser, closing, touch) for touch in closing.touching])
-
-
-def pressed_joints(hand: ClosingHand, closing: Closing, depths: Floats, speeds: Floats) -> Floats:
-    """Joints with every group that touches pressed in by its depth [m]."""
-    q = closing.q
-    for touch, depth, speed in zip(closing.touching, depths, speeds, strict=True):
-        assert touch.closed is not None
-        q = hand.with_closing(q, touch.group, closing.q_zero, touch.closed + float(depth / speed))
-    return q
-
-
-def _normal_speed(presser: Presser, closing: Closing, touch: Touch) -> float:
-    """How fast a group's gap closes at its touch, per unit of closing [m]."""
-    hand = presser.hand
-    assert touch.closed is not None
-    step = 3e-4 / touch.group.speed
-    q = hand.with_closing(closing.q, touch.group, closing.q_zero, touch.closed - step)
-    T = hand.poses(q, closing.T_object_palm)[touch.link]
-    gap = clearance(presser.prepared, hand.links[touch.link].surface, T)
-    return float(np.clip(gap / step, 0.02 * touch.group.speed, touch.group.speed))
-
-
-def _room(hand: ClosingHand, closing: Closing, touch: Touch) -> float:
-    """How much further a group can close before its first joint reaches a limit; at most half of its travel."""
-    group, robot = touch.group, hand.robot
-    q = closing.q[group.joints]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(group.travel > 0, robot.upper[group.joints] - q, q - robot.lower[group.joints])
-        share = np.where(group.travel != 0.0, room / np.abs(group.travel), np.inf)
-    return float(np.clip(share.min(), 1e-6, 0.5))

@@ -9,13 +9,13 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.contact import find_overlaps
-from pliant.planner.aim import PATCH, promised_forces, promised_move
+from pliant.planner.aim import promised_forces, promised_move
+from pliant.planner.closed_hand import closing_speeds, pressed_joints
 from pliant.planner.closing import close_around, place_open_hand
-from pliant.planner.closing_hand import Closing, HandLink
+from pliant.planner.closing_hand import Closing
 from pliant.planner.context import PlanningContext
 from pliant.planner.finger_reach import Touching
 from pliant.planner.hypotheses import Hypothesis
-from pliant.planner.pressing import closing_speeds, pressed_joints
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.stability import beside_pad
 
@@ -84,13 +84,18 @@ def _touching_at(context: PlanningContext, q: Floats, T_world_palm: pin.SE3) -> 
     """Where the links reach into the object with these joints."""
     hand, T = context.hand, context.task.T_world_object
     poses = hand.poses(q, T_world_palm)
-    links: list[HandLink] = []
-    points, normals = [], []
-    for i in context.presser.near(poses, T):
-        for place in find_overlaps(context.prepared, hand.links[i].surface.surface, T.actInv(poses[i])):
-            links.append(hand.links[i])
-            points.append(T.act(place.origin))
-            normals.append(-T.rotation @ place.axes[2])
-    if len(points) < 2:
-        return Failure(Reason.TOO_FEW_REGIONS, float(len(points)))
-    return Touching(tuple(links), np.array(points), np.array(normals), np.full(len(points), PATCH))
+    found = [
+        (i, place)
+        for i in context.presser.near(poses, T)
+        for place in find_overlaps(context.prepared, hand.links[i].surface.surface, T.actInv(poses[i]))
+    ]
+    if len(found) < 2:
+        return Failure(Reason.TOO_FEW_REGIONS, float(len(found)))
+    patch_radius, count = context.presser.patch_radius, len(found)
+    sharp = [hand.sharpness(context.prepared, place.origin, place.axes[2]) for _, place in found]
+    return Touching(
+        tuple(hand.links[i] for i, _ in found),
+        np.array([T.act(place.origin) for _, place in found]),
+        np.array([-T.rotation @ place.axes[2] for _, place in found]),
+        np.array([patch_radius(i, sharpness, count) for (i, _), sharpness in zip(found, sharp, strict=True)]),
+    )

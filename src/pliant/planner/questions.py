@@ -9,10 +9,11 @@ import numpy as np
 
 from pliant.arrays import Floats
 from pliant.planner.aim import Aim, aim, better_aim
+from pliant.planner.closed_hand import press_hand
 from pliant.planner.completion import complete
 from pliant.planner.context import PlanningContext
 from pliant.planner.hypotheses import Hypothesis, changed, random_change
-from pliant.planner.pressing import HandPose, press_hand
+from pliant.planner.pressing import HandPose
 from pliant.planner.promise import Promise, promise
 from pliant.planner.reasons import Failure, Rejection
 from pliant.planner.results import PlannedGrasp, StableGrasp

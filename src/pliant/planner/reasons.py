@@ -78,7 +78,7 @@ class Reason(StrEnum):
         "touches with a link that has no pad",
         Stage.CLOSING,
         "",
-        "give more links pads in the hand's description",
+        "give more links pads in the hand's description, or let the whole hand hold (planner.whole_hand: true)",
     )
     CLOSING_HITS = ("closing fingers hit something", Stage.CLOSING, "m", "leave more room around the object")
     TOO_FEW_REGIONS = (

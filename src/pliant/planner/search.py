@@ -25,33 +25,37 @@ from pliant.planner.worker_processes import Spread
 
 Progress = Callable[[str, int, int, dict[str, int]], None]
 """Called with what is being done, how much of it is done, out of how much, and how many each stage rejected."""
-AHEAD = 6
+AHEAD = 20
 """Questions that are asked before the first is answered; fixed, so that the number of workers does not matter."""
 CHUNK = 30
 """Hypotheses that are graded as one question."""
 FIRST = 240
 """So many hypotheses are graded before anything else is done, of all kinds alike."""
-BEFORE, BETWEEN = 8, 4
-"""Questions without pressing that come before the first press, and between two."""
-FAIR = 3.0
+COSTS = {Look: 50.0, Mend: 35.0, Improve: 120.0, Press: 800.0}
+"""About what questions take [ms of CPU time]; constants, so that the same questions are asked on every machine."""
+SHARES = {"explore": 0.3, "improve": 0.3, "press": 0.4}
+"""Of that time for looking for other grasps, for improving promises and for pressing."""
+BEFORE = 800.0
+"""Nothing is pressed while less than this was spent on looking and improving [ms]."""
+FAIR = 4.0
 """Promises up to this multiple of the least force that is possible at all are worth improving and pressing; .."""
 PATIENCE = 60
 """.. where so many questions found none, those up to ``NEAR_BEST`` of the best one are."""
 NEAR_BEST = 1.5
-STALE = 24
-"""Where there is a grasp, the search ends when so many questions have found nothing else that is worth pressing."""
 MENDING = {1: 0.02, 2: 0.02, 3: 0.02, 4: 0.015, 5: 0.012, 6: 0.003, 7: 0.001}
 """Sound aims per look that mending an aim of each level has given, and .."""
 DRAWING = 0.003
 """.. that drawing new hypotheses has: what is worth more is done."""
 BEST = 6
 """Candidates that are improved at a time."""
-IMPROVING = 2
-"""Improvements for each question that looks for something new."""
 SMALLEST = 0.12
 """Changes smaller than this are not worth trying."""
 OPERATION = 1.3
-"""Force of an operation over its promise where nothing is known."""
+"""Force of an operation over its promise where nothing is known, .."""
+LEARNING = 0.5
+""".. and how much of that the next operation of a family changes."""
+BETTER = 0.98
+"""A copy of a grasp is pressed where it is expected to need less than this part of its force."""
 DOUBTED = 1.4
 """For every grasp of a family that failed beyond twice those that did not, the others count as if they needed so much
 more."""
@@ -70,15 +74,25 @@ def _kind(hypothesis: Hypothesis) -> _Kind:
 
 @dataclass(eq=False)
 class _Family:
-    """A hypothesis and all improvements of it: how many did not come to an operation, and how many did."""
+    """A hypothesis and all improvements of it.
+
+    Args:
+        failed, done: how many did not come to an operation, and how many did.
+        ratio: force of their operations over their promises.
+    """
 
     failed: int = 0
     done: int = 0
+    ratio: float = OPERATION
 
     @property
     def doubt(self) -> float:
         """By how much its others are worse than they promise."""
         return float(DOUBTED ** min(max(self.failed - 2 * self.done, 0), 8))
+
+    def learn(self, ratio: float) -> None:
+        """What the force of one was over its promise."""
+        self.ratio += LEARNING * (ratio - self.ratio)
 
 
 @dataclass(eq=False)
@@ -88,7 +102,6 @@ class _Candidate:
     Args:
         aim: the aim.
         family: what became of its relatives.
-        ratio: force of the whole operation over the promise, measured on what it is an improvement of.
         size: of the changes that are tried on it.
         tried: how often it was improved.
         pressed: whether it is or was pressed.
@@ -97,7 +110,6 @@ class _Candidate:
 
     aim: Aim
     family: _Family = field(default_factory=_Family)
-    ratio: float = OPERATION
     size: float = 0.7
     tried: int = 0
     pressed: bool = False
@@ -111,7 +123,7 @@ class _Candidate:
     @property
     def expected(self) -> float:
         """What its operation needs, or would [N]."""
-        return self.force if np.isfinite(self.force) else self.ratio * self.promised
+        return self.force if np.isfinite(self.force) else self.family.ratio * self.promised
 
 
 class Found(NamedTuple):
@@ -188,9 +200,11 @@ class Search:
         self._limit = min(len(self.hypotheses), effort.hypotheses)
         for hypothesis in self.hypotheses[: self._limit]:
             self._queues.setdefault(_kind(hypothesis), deque()).append(hypothesis)
+        self._stale = effort.stale
         self._presses = min(effort.presses, effort.least + self._limit // effort.per_press)
         self._drawn = self._graded = self._asked = self._pressed = 0
-        self._since = self._improvements = self._new = 0
+        self._since = self._new = 0
+        self._spent = dict.fromkeys(SHARES, 0.0)
         self._next = len(self.hypotheses)
         self._first_s = self._improved_s = np.nan
         self._best = np.inf
@@ -224,6 +238,8 @@ class Search:
                 self._improved_s = time.monotonic() - began
                 self._first_s = self._improved_s if np.isnan(self._first_s) else self._first_s
             self._report()
+        if ended() is None:
+            self._report(done=True)
         tried = Tried(self._graded, self._pressed, len(self._stable), len(self._grasps))
         return self._found(tried, ended() or Stopped.DONE, dict(cpu))
 
@@ -235,14 +251,23 @@ class Search:
             return self._draw()
         if self._asked >= self._presses:
             return None
-        if self._grasps and self._since >= STALE:
+        if self._grasps and self._since >= self._stale:
             return None
-        best = self._to_press()
-        if best is not None and self._since >= (BETWEEN if self._asked else BEFORE):
-            return self._press(best)
-        self._since += 1
-        improve = self._improve() if self._improvements < IMPROVING * (self._new + 1) else None
-        return improve or self._look() or self._improve() or self._press(best)
+        ways = {"explore": self._look, "improve": self._improve, "press": lambda: self._press(self._to_press())}
+        order = sorted(SHARES, key=lambda work: self._spent[work] / SHARES[work])
+        if self._spent["explore"] + self._spent["improve"] < BEFORE:
+            order.sort(key=lambda work: work == "press")
+        for work in order:
+            question = ways[work]()
+            if question is not None:
+                # what others could not use of their time is not kept for them
+                level = self._spent[work] / SHARES[work]
+                for other in SHARES:
+                    self._spent[other] = max(self._spent[other], level * SHARES[other])
+                self._spent[work] += COSTS[type(question)]
+                self._since = 0 if work == "press" else self._since + 1
+                return question
+        return None
 
     def _fair(self, candidate: _Candidate) -> bool:
         """Whether it promises so little force that time is better spent on it than on looking for others."""
@@ -257,17 +282,24 @@ class Search:
         """The best candidate that is not pressed yet, if it is good enough to be kept."""
         bound = self._bound()
         ready = [c for c in self._candidates.values() if not c.pressed and c.expected < bound and self._fair(c)]
-        return min(ready, key=lambda c: (c.expected, c.aim.hypothesis.number), default=None)
+        for candidate in sorted(ready, key=lambda c: (c.expected, c.aim.hypothesis.number)):
+            if candidate.expected < BETTER * self._alike(candidate.aim.hypothesis):
+                return candidate
+        return None
+
+    def _alike(self, hypothesis: Hypothesis) -> float:
+        """The least force of the grasps that a hypothesis is a copy of: with more it is of no use [N]."""
+        if scored(self.options):
+            return np.inf
+        return min((g.largest_force for g in self._grasps if copies(g.hypothesis, hypothesis)), default=np.inf)
 
     def _press(self, candidate: _Candidate | None) -> Press | None:
         if candidate is None:
             return None
-        candidate.pressed, self._since = True, 0
+        candidate.pressed = True
         self._asked += 1
         hypothesis = candidate.aim.hypothesis
-        # a copy of a grasp that needs more force than that is of no use
-        alike = [g.largest_force for g in self._grasps if copies(g.hypothesis, hypothesis)]
-        return Press(hypothesis, min([self._bound(), *([] if scored(self.options) else alike)]))
+        return Press(hypothesis, min(self._bound(), self._alike(hypothesis)))
 
     def _improve(self) -> Improve | None:
         """Improve one of the best candidates, the least tried first."""
@@ -282,21 +314,23 @@ class Search:
         order = [(candidate.tried * (1.0 + 0.5 * place), place) for place, candidate in enumerate(few)]
         best = few[min(order)[1]]
         best.tried += 1
-        self._improvements += 1
         number = best.aim.hypothesis.number
         if best.pressed:
             number, self._next = self._next, self._next + 1
         return Improve(best.aim, number, best.size, self.seed, best.tried)
 
     def _worth(self) -> dict[_Kind, float]:
-        """Good aims per bad one that was mended, of every kind so far; one with a larger force counts less."""
+        """Good aims per bad one that was mended, of every kind so far; one with a larger force counts less, and so does
+        a kind with fewer fingers as long as nothing is known of it."""
         sound: dict[_Kind, list[float]] = {kind: [] for kind in self._queues}
+        prior = {kind: 1.0 / self.least(len(kind.fingers)) ** 2 for kind in self._queues}
+        most = max(prior.values(), default=1.0)
         for candidate in self._candidates.values():
             if candidate.aim.hypothesis.number < len(self.hypotheses):
                 sound[_kind(candidate.aim.hypothesis)].append(max(candidate.expected, 1e-9))
         least = min((force for forces in sound.values() for force in forces), default=1.0)
         return {
-            kind: (1.0 + sum((least / force) ** 2 for force in forces)) / (2.0 + self._mended[kind])
+            kind: (prior[kind] / most + sum((least / force) ** 2 for force in forces)) / (2.0 + self._mended[kind])
             for kind, forces in sound.items()
         }
 
@@ -333,6 +367,7 @@ class Search:
             some.append(self._queues[kind].popleft())
             self._seen[kind] += 1
         self._drawn += len(some)
+        self._spent["explore"] += COSTS[Look] if self._drawn <= FIRST else 0.0
         return Look(tuple(some))
 
     def _bound(self) -> float:
@@ -359,7 +394,7 @@ class Search:
         elif isinstance(question, Improve):
             self._take_improved(question, *answer)
         else:
-            self._take_pressed(answer)
+            self._take_pressed(question, answer)
 
     def _take_aim(self, found: Aim) -> None:
         number = found.hypothesis.number
@@ -385,31 +420,35 @@ class Search:
         source = f"improved {found.hypothesis.source.removeprefix('improved ')}"
         found = replace(found, hypothesis=replace(found.hypothesis, source=source))
         self._take_aim(found)
-        self._candidates[number] = _Candidate(found, start.family, start.ratio, start.size)
+        self._candidates[number] = _Candidate(found, start.family, start.size)
 
-    def _take_pressed(self, answer: Pressed) -> None:
+    def _take_pressed(self, question: Press, answer: Pressed) -> None:
         number = answer.hypothesis.number
         self._pressed += answer.pressed
         candidate = self._candidates[number]
+        family, promised = candidate.family, max(candidate.aim.grade.value, 1e-9)
         if answer.stable is not None:
             self._stable.append(answer.stable)
         if isinstance(answer.answer, Rejection):
             self._rejections[number] = answer.answer
-            # one that needs more force than another is none that failed
-            candidate.family.failed += answer.answer.reason is not Reason.LESS_FORCE
+            if answer.answer.reason is Reason.LESS_FORCE:  # none that failed; it would need the bound, or more
+                family.learn(max(question.bound / promised, family.ratio))
+            else:
+                family.failed += 1
             return
-        candidate.family.done += 1
+        family.done += 1
         self._rejections.pop(number, None)
         self._grasps.append(answer.answer)
         candidate.force = answer.answer.largest_force
-        candidate.ratio = candidate.force / max(candidate.aim.grade.value, 1e-9)
+        family.learn(candidate.force / promised)
         if candidate.force < self._best:
             self._best = candidate.force
             self.improved(answer.answer)
 
-    def _report(self) -> None:
+    def _report(self, done: bool = False) -> None:
         what = "searching" if not self._grasps else f"searching; best {self._best:.3g} N"
-        self.progress(what, min(self._asked, self._presses), self._presses, by_stage(self._rejections.values()))
+        asked = self._presses if done else min(self._asked, self._presses)
+        self.progress(what, asked, self._presses, by_stage(self._rejections.values()))
 
     def _found(self, tried: Tried, stopped: Stopped, cpu_s: dict[str, float]) -> Found:
         numbers = sorted(self._latest)

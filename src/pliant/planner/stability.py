@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.grasp import edge_wrenches, epsilon_l1, force_torques
-from pliant.planner.closing_hand import HandLink
 from pliant.planner.context import PlanningContext
+from pliant.planner.hand_links import HandLink
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.pressing import Held
 from pliant.planner.reasons import Failure, Reason, Stage
@@ -52,7 +52,7 @@ def unsound(context: PlanningContext, held: Held) -> Failure | None:
     for region, link, T in zip(held.state.regions, held.links, poses, strict=True):
         if (failure := beside_pad(link, T, region.centre, region.normal)) is not None:
             return failure
-        if region.on_pad < ON_PAD:
+        if link.pad is not None and region.on_pad < ON_PAD:
             detail = f"{link.name}: {region.on_pad:.0%} of the force is on the pad"
             return Failure(Reason.BESIDE_PAD, ON_PAD - region.on_pad, "of the force", detail)
     return overloaded(context, held)
@@ -66,13 +66,15 @@ def grasp_quality_of(held: Held) -> float:
 def beside_pad(
     link: HandLink, T_world_link: pin.SE3, point: Floats, normal: Floats, *, around: float | None = AROUND
 ) -> Failure | None:
-    """Why a touch is not on a pad, or not where the pad feels.
+    """Why a touch is not on a pad, or not where the pad feels; links without pads count where they may touch.
 
     Args:
         point: of the touch, world [m].
         normal: into the object, world.
         around: tactile cells must lie around it at least this far away [m]; None: cells do not matter.
     """
+    if link.pad is None and link.may_touch:
+        return None
     if link.pad is None:
         return Failure(Reason.NO_PAD, 0.0, detail=link.name, found_in=Stage.STABILITY)
     p_link = T_world_link.actInv(point)

@@ -124,18 +124,20 @@ class EffortCounts(NamedTuple):
         hypotheses: drawn at most.
         presses: hypotheses and improvements that are pressed at most ..
         least, per_press: .. and where fewer hypotheses are drawn, ``least`` and one for every ``per_press`` of them.
+        stale: where there is a grasp, the search ends when so many questions have found nothing else worth pressing.
     """
 
     hypotheses: int
     presses: int
     least: int
     per_press: int
+    stale: int
 
 
 EFFORTS = {
-    "quick": EffortCounts(1000, 6, 4, 15),
-    "normal": EffortCounts(4000, 30, 4, 15),
-    "thorough": EffortCounts(10000, 300, 4, 8),
+    "quick": EffortCounts(1000, 6, 4, 15, 60),
+    "normal": EffortCounts(4000, 30, 4, 15, 300),
+    "thorough": EffortCounts(10000, 300, 4, 8, 2000),
 }
 
 
@@ -162,6 +164,7 @@ class PlannerOptions:
         cost: what the wanted forces make small: the largest of them, or [D]'s loading, the sum of sigma.
         standoff: distance of the finger tips from their touches at the end of the hand-arm approach [m].
         tip_targets: whether the hand-arm approach steers the tips' positions or their whole poses.
+        whole_hand: links without pads, the palm too, may hold the object.
     """
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
@@ -182,6 +185,7 @@ class PlannerOptions:
     cost: Literal["largest", "loading"] = "largest"
     standoff: float = 0.01
     tip_targets: Literal["position", "pose"] = "position"
+    whole_hand: bool = False
 
 
 @dataclass(frozen=True)

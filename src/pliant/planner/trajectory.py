@@ -16,9 +16,9 @@ from pliant.contact import ContactRegion, pad_dent, volume_change
 from pliant.grasp import joint_range
 from pliant.motion import JointLimits, arm_then_fingers
 from pliant.planner.approach import ApproachMethod, ApproachPath, path_length
-from pliant.planner.closing_hand import HandLink
 from pliant.planner.commands import servo_commands
 from pliant.planner.context import PlanningContext
+from pliant.planner.hand_links import HandLink
 from pliant.planner.manipulation import Lift, Step
 from pliant.planner.pressing import Held
 from pliant.planner.results import HeldState, Phase, PlannedContact, PlannedGrasp, Trajectory
@@ -32,6 +32,9 @@ CALM = 0.5
 """Part of the margin against slipping that the inertia of the moved object may take."""
 LEAST_CALM = 0.02
 """.. and where there is no margin, this part of gravity."""
+FOLLOWED = 1.0
+"""While the object is moved, a contact's planned force changes by no more than this part of itself in a second [1/s]: a
+force loop takes some tenths of a second to follow."""
 SQUEEZING = 0.5
 """Shortest time of the squeeze [s]: forces are measured with a delay."""
 POINTS = 16
@@ -83,7 +86,8 @@ def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGras
         begin = timed.now
         moved = np.array([lift.path[-1], *(step.q for step in steps)])
         poses = [lifted_at, *(step.held.state.T_world_object for step in steps)]
-        moments = timed.dense(Phase.MOVE, moved, gentle, poses, acceleration=calm)
+        least = max(0.2, _followed([lift.end.held, *(step.held for step in steps)]))
+        moments = timed.dense(Phase.MOVE, moved, gentle, poses, least=least, acceleration=calm)
         states += [
             _state(context, step.held, begin + float(t), Phase.MOVE) for step, t in zip(steps, moments[1:], strict=True)
         ]
@@ -118,6 +122,20 @@ def planned_grasp(context: PlanningContext, operation: Operation) -> PlannedGras
         sequential_s=_arm_then_fingers(context, path, gentle) + touched - arrived,
         approach_way=path.description,
     )
+
+
+def _followed(helds: Sequence[Held]) -> float:
+    """Shortest duration of a move in which no force changes faster than a force loop follows [s].
+
+    From smooth motion: the path parameter, one for every step, goes by at most 2 (n - 1) / T. Changes are taken over
+    two steps, since each step's forces are only close to the wanted ones.
+    """
+    fastest = 0.0
+    for before, after in zip(helds, helds[2:], strict=False):
+        if [link.name for link in before.links] == [link.name for link in after.links]:
+            change = 0.5 * np.abs(after.normal_forces - before.normal_forces)
+            fastest = max(fastest, float((change / np.minimum(before.normal_forces, after.normal_forces)).max()))
+    return 2.0 * (len(helds) - 1) * fastest / FOLLOWED
 
 
 def _arm_then_fingers(context: PlanningContext, path: ApproachPath, gentle: JointLimits) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pliant.errors import Problem
+from pliant.collision import mount_problem
+from pliant.errors import Problem, repeated
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
 from pliant.planner.task import Task
 from pliant.planner.verify.collisions import collision_problems
@@ -46,6 +47,8 @@ def verify_plan(plan: Plan, *, tolerances: Tolerances | None = None, collisions:
     """
     allowed = tolerances or Tolerances()
     problems, clearances = list(_account(plan)), []
+    if collisions and (problem := mount_problem(plan.task.assembly)) is not None:
+        problems.append(problem)
     for i, grasp in enumerate(plan.grasps):
         found, clearance = verify_grasp(plan.task, grasp, f"grasps[{i}]", allowed, collisions=collisions)
         problems += found
@@ -85,8 +88,7 @@ def _account(plan: Plan) -> list[Problem]:
     for label, known, listed in (("grasps", numbers, kept), ("rejections", numbers, rejected)):
         if strangers := sorted(set(listed) - set(known)):
             problems.append(Problem(label, f"name hypotheses that were never tried: {_some(strangers)}"))
-        if len(set(listed)) < len(listed):
-            twice = sorted({number for number in listed if listed.count(number) > 1})
+        if twice := sorted(repeated(listed)):
             problems.append(Problem(label, f"name hypotheses twice: {_some(twice)}"))
     if both := sorted(set(kept) & set(rejected)):
         problems.append(Problem("rejections", f"hypotheses are kept and rejected: {_some(both)}"))
