@@ -13,7 +13,7 @@ export OMP_NUM_THREADS := 1
 # compile its two thousand modules again, which takes twice as long as all else at its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test lint compiled collected bench clean
+.PHONY: help setup demo test lint compiled collected bench docs wheel clean
 
 help:
 	@echo "make demo    set up and run the main job once"
@@ -21,18 +21,20 @@ help:
 	@echo "make setup   only make the virtual environment in $(VENV)"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   run the benchmarks, one table of all numbers (an hour)"
+	@echo "make docs    the documentation as a site, in out/site"
+	@echo "make wheel   build the wheel and try it in an environment that has nothing else (needs the network)"
 	@echo "make clean   remove $(VENV) and what the tools left behind"
 
 setup: $(VENV)/.ready
 
-# What pliant itself needs; the demo is content with it. The tools of the tests are half as much again to download.
+# What pliant and the demo need. The tools of the tests are half as much again to download.
 $(VENV)/.plain: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "pliant needs Python 3.11 or newer; none of python3, python3.11 .. python3.14 on PATH is. Install one, or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' constraints.txt)" \
-	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e . \
-	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e .; }
+	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[lab,viewer,batch]' \
+	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[lab,viewer,batch]'; }
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.plain
@@ -86,6 +88,21 @@ bench: $(VENV)/.bench $(VENV)/.ray
 	@echo "== trials"; $(BIN)/python benchmarks/trials.py $(PLANS)/ball.plan $(PLANS)/ring.plan --count 5 --workers 2
 	@echo "== calibration"; $(BIN)/python benchmarks/calibration.py --quick
 	@$(BIN)/python benchmarks/table.py --out out/benchmarks/table.md
+
+# The documentation as a site: pages, API from the docstrings, search. A broken link or reference is an error.
+docs: setup
+	$(BIN)/python tools/make_site.py --out out/site
+
+# The wheel in an environment of its own, made by pip as a user would: what is compiled and prepared is new as well.
+WHEEL := out/wheel
+wheel: setup
+	@rm -rf $(WHEEL) && mkdir -p $(WHEEL)
+	$(BIN)/python -m hatchling build -t wheel -d $(WHEEL)
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip install --quiet -c constraints.txt $(WHEEL)/pliant-*.whl
+	cd $(WHEEL) && export PLIANT_CACHE=cache && venv/bin/pliant doctor && venv/bin/pliant plan ball_gripper --effort quick
+	$(WHEEL)/venv/bin/python -m pip install --quiet -c constraints.txt 'pliant[lab,viewer]'
+	cd $(WHEEL) && export PLIANT_CACHE=cache && venv/bin/pliant demo --no-view
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

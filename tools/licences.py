@@ -1,9 +1,10 @@
-"""Every package that pliant needs when it runs, with version and licence as its own metadata says.
+"""Every package that pliant needs when it runs, with version, size and licence as its own metadata says.
 
-    python tools/licences.py             writes docs/dependencies.md
+    python tools/licences.py             writes the tables of docs/dependencies.md anew
     python tools/licences.py --check     only says whether all licences are allowed; exit code 1 if not
 
-Followed are the declared dependencies of pliant, and theirs, as installed here; extras (ray, ros, dev, bench) are not.
+Followed are the declared dependencies of pliant and of its extras `lab`, `viewer` and `batch`, and theirs, as installed
+here; other extras (ray, ros, dev, bench) are not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ ALLOWED = re.compile(
     re.IGNORECASE,
 )
 """Permissive licences, and copyleft that ends at the borders of the library (MPL, LGPL)."""
+PARTS = ("lab", "viewer", "batch")
+"""Extras that are followed too."""
+BEGIN = "<!-- written by tools/licences.py from here on -->\n"
 STRONG = re.compile(r"\bA?GPL|GNU (?:Affero )?General Public|Commons Clause|SSPL|proprietary", re.IGNORECASE)
 STATED = {"cmeel-qhull": "Qhull (permissive, notice kept)"}
 """Packages whose metadata names no licence, with what their source says."""
@@ -38,6 +42,8 @@ class Package:
     licence: str
     needed_by: str
     source: str
+    part: str = ""
+    megabytes: float = 0.0
 
     @property
     def allowed(self) -> bool:
@@ -45,9 +51,17 @@ class Package:
 
 
 def packages(root: str = "pliant") -> list[Package]:
-    """All packages that ``root`` needs, by name; ``root`` itself is left out."""
+    """All packages that ``root`` and its parts need, by name; ``root`` itself is left out."""
     found: dict[str, Package] = {}
-    waiting = [(requirement, root) for requirement in _requirements(distribution(root), frozenset())]
+    for part in ("", *PARTS):
+        # Those of `root` alone come first: what they bring no part brings.
+        _follow(root, part, found)
+    return [found[name] for name in sorted(found)]
+
+
+def _follow(root: str, part: str, found: dict[str, Package]) -> None:
+    asked = frozenset({part} if part else ())
+    waiting = [(requirement, root) for requirement in _requirements(distribution(root), asked)]
     seen: set[tuple[str, frozenset[str]]] = set()
     while waiting:
         requirement, by = waiting.pop(0)
@@ -58,12 +72,17 @@ def packages(root: str = "pliant") -> list[Package]:
         try:
             there = distribution(requirement.name)
         except PackageNotFoundError:
-            found.setdefault(name, Package(name, "not installed", "not installed", by, ""))
+            found.setdefault(name, Package(name, "not installed", "not installed", by, "", part))
             continue
         licence, source = licence_of(there)
-        found.setdefault(name, Package(name, there.version, licence, by, source))
+        found.setdefault(name, Package(name, there.version, licence, by, source, part, _megabytes(there)))
         waiting += [(needed, name) for needed in _requirements(there, extras)]
-    return [found[name] for name in sorted(found)]
+
+
+def _megabytes(there: Distribution) -> float:
+    """Of its files as they were installed, without what Python has compiled since."""
+    files = (Path(str(there.locate_file(path))) for path in there.files or [] if path.suffix != ".pyc")
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
 
 
 def licence_of(there: Distribution) -> tuple[str, str]:
@@ -116,23 +135,19 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def table(found: list[Package]) -> str:
-    lines = [
-        "# Dependencies",
-        "",
-        "What `pip install pliant` brings along, with version and licence as the packages themselves say.",
-        "Written by `python tools/licences.py`; a test refuses licences that are neither permissive nor weak copyleft.",
-        "",
-        "| package | version | licence | said by | needed by |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [f"| {p.name} | {p.version} | {p.licence} | {p.source} | {p.needed_by} |" for p in found]
+def tables(found: list[Package]) -> str:
+    """Sizes by part, then all packages."""
+    lines = ["| part | packages | MB | largest |", "|---|---|---|---|"]
+    for part in ("", *PARTS):
+        own = sorted((p for p in found if p.part == part), key=lambda package: -package.megabytes)
+        largest = ", ".join(f"{p.name} {p.megabytes:.0f}" for p in own[: 8 if not part else 3])
+        total = sum(p.megabytes for p in own)
+        lines.append(f"| {f'`pliant[{part}]`' if part else '`pliant`'} | {len(own)} | {total:.0f} | {largest} |")
+    lines += ["", "## All packages", "", "| package | version | MB | licence | said by | needed by | part |"]
+    lines += ["|---|---|---|---|---|---|---|"]
     lines += [
-        "",
-        f"{len(found)} packages. Extras (`ray`, `ros`) are installed only where asked for and are not listed.",
-        "",
-        "Known vulnerabilities: `pip-audit` compares these versions with the advisories of PyPI and OSV; it needs the",
-        "network. Run it before a release: `uvx pip-audit --path .venv/lib/python3.*/site-packages`.",
+        f"| {p.name} | {p.version} | {p.megabytes:.1f} | {p.licence} | {p.source} | {p.needed_by} | {p.part} |"
+        for p in found
     ]
     return "\n".join(lines) + "\n"
 
@@ -147,7 +162,9 @@ def main() -> int:
         if not package.allowed:
             print(f"not allowed: {package.name} {package.version}: {package.licence} ({package.source})")
     if not chosen.check:
-        chosen.out.write_text(table(found), encoding="utf-8")
+        written = chosen.out.read_text(encoding="utf-8")
+        above, begin, _ = written.partition(BEGIN)
+        chosen.out.write_text(f"{above}{begin}\n{tables(found)}", encoding="utf-8")
         print(f"{chosen.out}: {len(found)} packages")
     return int(not all(package.allowed for package in found))
 

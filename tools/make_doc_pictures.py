@@ -17,7 +17,7 @@ from PIL import Image
 from pliant.contact import PadSurface, PreparedObject, SphereSurface, deformed_vertices, press
 from pliant.files import load_plan, load_run
 from pliant.motion import Carried, Circle, FrameTask, Hold, Servo
-from pliant.objects import Mesh, make_shape
+from pliant.objects import Mesh, make_shape, mend_mesh
 from pliant.planner import make_hypotheses
 from pliant.robot import PALM_FRAME, load_assembly, tip_frame
 from pliant.viewer import (
@@ -29,6 +29,7 @@ from pliant.viewer import (
     ball,
     draw_moment,
     look_at,
+    mended_picture,
     render,
     robot_drawables,
     run_figures,
@@ -45,6 +46,7 @@ def main(plan_file: str, run_file: str, folder: str = "docs/pictures") -> None:
     hypotheses(out / "theory_hypotheses.png")
     bending(out / "theory_bending.png")
     reach(out / "theory_servo.png")
+    mended(out / "mended.png")
 
 
 def held(plan_file: str, path: Path) -> None:
@@ -56,6 +58,15 @@ def held(plan_file: str, path: Path) -> None:
     options = replace(CLOSE_UP, arm=False, hand_opacity=0.45)
     picture = draw_moment(plan.task, surface, moment, options=options, width=640, height=420, distance=0.62)
     save_picture(add_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path, LARGEST)
+
+
+def mended(path: Path) -> None:
+    """A banana with its tip torn off, before and after `pliant objects repair --cap`."""
+    banana = make_shape("banana")
+    kept = np.linalg.norm(banana.face_centres - banana.vertices[0], axis=1) > 0.03
+    torn = Mesh(banana.vertices, banana.faces[kept])
+    picture = mended_picture(torn, mend_mesh(torn, cap=True).repaired.mesh, size=360)
+    save_picture(Image.fromarray(picture), path, LARGEST)
 
 
 def hypotheses(path: Path) -> None:

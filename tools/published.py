@@ -32,7 +32,8 @@ from pliant.control import RunLog
 from pliant.files import load_plan, load_run, load_task, shipped_tasks
 from pliant.planner import Plan, Reason, Stage, make_hypotheses
 from pliant.planner.aim import aim
-from pliant.planner.context import PlanningContext, with_arm
+from pliant.planner.context import PlanningContext
+from pliant.planner.flying_hand import with_arm
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "benchmarks" / "record" / "published.json"

@@ -50,7 +50,7 @@ def task_of(number: int) -> dict[str, Any]:
     if with_arm:
         robot["arm"] = "kawasaki_fs020n"
         if hand == "allegro_like":
-            robot["mount"] = {"position": [0, 0, 0.08]}
+            robot["mount"] = {"position": [0, 0, 0.095]}
     place = [0.95, float(rng.uniform(-0.1, 0.1)), height] if with_arm else [0.0, 0.0, height]
     scene: list[dict[str, Any]] = []
     if with_arm:

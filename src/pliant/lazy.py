@@ -32,7 +32,13 @@ def open_door(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        value = getattr(import_module(homes[name]), name)
+        try:
+            value = getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as missing:
+            from pliant.parts import need_module
+
+            need_module((missing.name or "").partition(".")[0])
+            raise
         setattr(sys.modules[package], name, value)  # from now on it is found without us
         return value
 

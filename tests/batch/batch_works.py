@@ -32,6 +32,7 @@ def _chaos(arguments: Mapping[str, Any], files: Path) -> Iterator[dict[str, Any]
             x = np.tanh(A @ x + 1e-3)
         yield {"k": k, "value": float(x.sum())}
         if "doomed_node" in arguments and k == 1:
+            (files / "answer.txt").write_text("[0.1, 0.")  # it dies while it writes
             _pull_the_plug(arguments["doomed_node"], Path(arguments["once"]))
     (files / "answer.txt").write_text(repr(x.tolist()))
     if "ledger" in arguments:

@@ -196,3 +196,23 @@ def test_workers_that_cannot_start_are_nobodys_failure(tmp_path, monkeypatch):
     with pytest.raises(WorkerError, match="do not start"):
         run_batch(chaos(2), "batch_works:ONLY_HERE", tmp_path / "out", engine=LocalEngine(1))
     assert not list((tmp_path / "out" / "failed").iterdir())
+
+
+def test_damage_in_the_folder_of_a_batch_is_passed_over_or_named(tmp_path):
+    """What a bad disk or somebody else left there: a byte that is no text, records of another kind, half a table."""
+    items = chaos(3)
+    assert run_batch(items, "batch_works:CHAOS", tmp_path, engine=LocalEngine(1)).done == 3
+    whole = (tmp_path / "log.jsonl").read_bytes()
+    odd = b'\xff\xfe{"item"\n[]\n3\n{"item": ["item_0"], "ok": true}\n{"item": "item_0", "ok": true, "wall_s": "x"}\n'
+    (tmp_path / "log.jsonl").write_bytes(odd + b"[" * 100_000 + b"\n" + whole + b"x" * 3_000_000)
+    for text in (b"\xff", b"{}", b'{"item": "item_1", "attempts": []}', b"[" * 100_000):
+        (tmp_path / "failed" / "item_1.json").write_bytes(text)
+        again = run_batch(items, "batch_works:CHAOS", tmp_path, engine=LocalEngine(1))
+        assert (again.skipped, again.failed) == (3, 0)
+        summary = (tmp_path / "summary.md").read_text()
+        assert "its record is damaged" in summary and "0 items took more than one attempt" in summary
+    table = tmp_path / "rows" / "item_1.parquet"
+    data = table.read_bytes()
+    table.write_bytes(data[:20] + bytes(len(data) - 40) + data[-20:])  # both ends are there
+    with pytest.raises(OptionError, match=r"item_1\.parquet: is damaged: .*remove it and run the batch again"):
+        run_batch(items, "batch_works:CHAOS", tmp_path, engine=LocalEngine(1))

@@ -86,5 +86,5 @@ def test_without_ray_the_engine_says_how_to_get_it(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(OptionError, match="pip install ray"):
+    with pytest.raises(OptionError, match="pliant\\[ray\\]"):
         run_batch([Item("a", {"seed": 0})], "batch_works:CHAOS", tmp_path, engine=RayEngine())

@@ -83,3 +83,39 @@ def test_a_driver_that_takes_no_torques_is_refused_before_anything_moves(
     assert call("run", file, "--torques", "--driver", "hand_of_positions:connect", "--json") == 2
     assert "'SpringHand' takes joint positions only" in capsys.readouterr().err
     assert (hands[0].q == three_fingers.grasp.trajectory.q[0]).all()
+
+
+class DeafHand(SpringHand):
+    """The same hand without its tactile arrays: it has none, and sends no frames."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.array_names: Any = ()
+
+    def read(self) -> Any:
+        return replace(super().read(), frames={})
+
+
+def test_a_hand_without_tactile_arrays_is_commanded_alone_which_is_said_and_nothing_unmeasured_is_a_number(
+    three_fingers: MadeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sys
+    import types
+
+    grasp, whole = three_fingers.grasp, three_fingers.task.assembly
+    assert whole.hand is not None
+    deaf = replace(whole, hand=whole.hand.model_copy(update={"tactile": ()}))
+    there = replace(three_fingers, task=replace(three_fingers.task, assembly=deaf))
+    module = types.ModuleType("deaf_hand")
+    module.connect = lambda _: DeafHand(grasp, whole, start=grasp.trajectory.q[0], gaps=(0.0,) * 3)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "deaf_hand", module)
+    file = saved(there, tmp_path)
+    assert call("run", file, "--driver", "deaf_hand:connect", "--out", tmp_path / "a.run", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["control"] == "commands"
+    for unknown in ("measured_force_n", "max_force_n", "peak_force_n", "max_pressure_pa"):
+        assert answer[unknown] is None, unknown
+    assert call("run", file, "--driver", "deaf_hand:connect", "--out", tmp_path / "b.run") == 0
+    told = capsys.readouterr().out
+    assert "controlled by the planned commands alone" in told and "measured not measured" not in told
+    assert "nan" not in told and "0.0 kPa" not in told

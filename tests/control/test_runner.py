@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,48 @@ def test_a_driver_that_raises_is_stopped_and_the_log_is_kept(
         assert "test_runner.py:" in result.reason  # where it was raised
     assert hand.stopped
     assert len(result.log) == 40
+
+
+@pytest.mark.parametrize(("name", "said"), [("SIGINT", "keyboard"), ("SIGTERM", "by SIGTERM"), ("SIGHUP", "by SIGHUP")])
+def test_a_signal_stops_the_robot_first_and_a_second_one_does_not_interrupt_the_stop(
+    thing: MadeTask, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    number, ignored = getattr(signal, name), []
+    command, stop = hand.command_positions, hand.emergency_stop
+
+    def commanded(positions: np.ndarray) -> None:
+        command(positions)
+        ignored.append(signal.getsignal(signal.SIGTSTP))
+        if hand.told == 40:
+            signal.raise_signal(number)
+
+    def stopping(why: str) -> None:
+        signal.raise_signal(signal.SIGINT)  # an impatient second one, in the middle of the stop
+        signal.raise_signal(number)
+        stop(why)
+
+    monkeypatch.setattr(hand, "command_positions", commanded)
+    monkeypatch.setattr(hand, "emergency_stop", stopping)
+    heard = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)}
+    result = run_on_driver(hand, thing.grasp, thing.task.assembly)
+    assert result.outcome is RunOutcome.ABORTED
+    assert said in result.reason and "told to stop" in result.reason
+    assert hand.stopped and hand.told == len(result.log) == 40
+    assert set(ignored) == {signal.SIG_IGN}  # a hand that nobody controls goes on pressing
+    assert heard == {which: signal.getsignal(which) for which in heard}
+
+
+def test_a_signal_that_is_ignored_already_does_not_end_a_run(thing: MadeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under nohup."""
+    hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    command = hand.command_positions
+    monkeypatch.setattr(hand, "command_positions", lambda q: (command(q), signal.raise_signal(signal.SIGHUP)))
+    try:
+        assert run_on_driver(hand, thing.grasp, thing.task.assembly).outcome is RunOutcome.HELD
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_object_that_vanishes_after_the_lift_was_dropped(thing: MadeTask) -> None:

@@ -342,7 +342,7 @@ def test_what_cannot_be_exported_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no grasp to export"):
         export_plan(none, tmp_path / "x", format="csv")
     assert export_plan(none, tmp_path / "none.json", format="json")
-    with pytest.raises(InputError, match="is a folder that exists"):
+    with pytest.raises(InputError, match="is a folder"):
         export_plan(plan, tmp_path, format="ros2")
     for wrong in ({"rate": 0.0}, {"rate": float("nan")}, {"start": 0.0}, {"start": -1.0}):
         with pytest.raises(OptionError, match=next(iter(wrong))):
@@ -372,3 +372,19 @@ def test_the_command_says_what_it_wrote(plan: Plan, tmp_path: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["files"] == [str(tmp_path / "a" / "ball.mcap")]
     assert run(["export", str(file), "--format", "xml", "--out", str(tmp_path / "x")]) == 2
     assert "no format 'xml'" in capsys.readouterr().err
+
+
+def test_names_that_would_lose_something_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    file = save_plan(ball_plan(), tmp_path / "ball.plan")
+    before = file.read_bytes()
+    for out, format, why in (
+        (file, "json", "is the plan or run itself"),
+        (tmp_path / "sub" / ".." / "ball.plan", "csv", "is the plan or run itself"),
+        (tmp_path / "robot.urdf", "srdf", r"name it robot\.srdf"),
+        (tmp_path / ("x" * 300), "json", "name too long"),
+        (tmp_path / "a\x1bb.json", "json", "control characters"),
+    ):
+        with pytest.raises(InputError, match=f"(?i){why}"):
+            export_file(file, out, format=format)
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["ball.plan"]

@@ -148,7 +148,7 @@ def test_a_plan_without_a_grasp_is_written_with_its_reasons(tmp_path: Path) -> N
 def test_no_field_is_left_at_its_default(tmp_path: Path) -> None:
     """A field that the file forgets would come back as its default; here none has its default."""
     plan = ball_plan(move=True)
-    numbers = (61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2), 7, 0.1, "loading", 0.02, "pose")
+    numbers = (61, 9, 6, "box", 99, 0.1, 0.4, 1e-3, 0.1, (0.5, 0.3, 0.2), 7, 0.1, "loading", 0.02, "pose", True)
     options = PlannerOptions("quick", *numbers)
     for value, field in zip(dataclasses.astuple(options), dataclasses.fields(options), strict=True):
         assert value != field.default

@@ -92,8 +92,17 @@ CHANGES = {
     ),
     "arm outside": ("arm: kawasaki_fs020n", "arm: ../../../etc/passwd", r"robot.arm: .*leads out of the folder"),
     "hand of no name": ("hand: schunk_sdh2", 'hand: ""', r"robot"),
-    "name with a null": ("shape: {torus: {major: 0.035, minor: 0.015}}", 'mesh: "a\\0b.stl"', r"cannot be resolved"),
+    "name with a null": (
+        "shape: {torus: {major: 0.035, minor: 0.015}}",
+        'mesh: "a\\0b.stl"',
+        r"has the control character",
+    ),
     "obstacle of absurd size": ("{radius: 0.1,", "{radius: 1.0e+30,", r"scene\[1\].shape: radius: 1e\+30"),
+    "foam in a skin": (
+        "  material:",
+        "  skin: {thickness: 0.001, young: 1e7}\n  material:",
+        r"object.skin: cannot be given; a body is of one material throughout. Of foam in a skin, .* when it is pressed",
+    ),
     "ring of absurd size": ("{major: 0.035, minor: 0.015}", "{major: 50, minor: 15}", r"object.*130 m across"),
     "no weights": ("task: {", "planner: {weights: [0, 0, 0]}\ntask: {", r"planner: weights are all 0"),
     "no steps": ("task: {", "task: {steps: 0, ", r"task.steps: 0: .*greater than or equal to 1"),

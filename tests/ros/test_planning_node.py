@@ -59,7 +59,7 @@ class Client:
         raise AssertionError(f"no answer in {wait_for}: {answers}")
 
 
-def search(task: Task) -> Plan:
+def search(task: Task, **told: Any) -> Plan:
     """The planner's place is taken by a plan that is known."""
     if task.goal.lift > 0.5:
         raise OptionError("task", "cannot lift so far")
@@ -106,18 +106,31 @@ def test_no_plan_is_an_answer_with_reasons(client: Client) -> None:
         ("no json", "is not JSON"),
         ('{"id": 1}', "does not name what to plan"),
         ('{"id": 1, "task": "a", "shipped": "ring"}', "does not name what to plan"),
-        ("[" * 50_000, "is not JSON"),
+        ("[" * 50_000, "nested too deeply"),
         ('{"id": 1, "shipped": "rign"}', "closest: ring"),
         (request(TASK.replace("parallel_gripper", "parallel_griper")), "parallel_gripper"),
         (request(TASK.replace("shape: {sphere: {radius: 0.025}}", "mesh: /etc/passwd")), "leads out of the folder"),
         (request(TASK.replace("lift: 0.03", "lift: 0.6")), "cannot lift so far"),
         (json.dumps({"id": 1, "task": "x" * 1_100_000}), "at most 1000000"),
-        ('{"id": 1, "task": "half a character: \\ud800"}', "is not a text file"),
+        ('{"id": 1, "task": "half a character: \\ud800"}', "has the control character"),
     ],
 )
 def test_a_bad_request_is_refused_and_the_node_goes_on(client: Client, text: str, words: str) -> None:
     answer = client.ask(text, wait_for={"refused"})[-1]
     assert words in " ".join(answer["problems"])
+    assert client.ask(request(), wait_for={"found"})
+
+
+def test_a_disk_that_is_full_costs_the_request_and_not_the_node(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pliant.ros.planning_node.tempfile.TemporaryDirectory", full)
+        answer = client.ask(request(), wait_for={"refused"})[-1]
+    assert "No space left" in " ".join(answer["problems"])
     assert client.ask(request(), wait_for={"found"})
 
 

@@ -34,7 +34,8 @@ class Eye:
         return eye
 
     def picture(self) -> Picture:
-        """The page as soon as two pictures in a row are equal."""
+        """The page as soon as two pictures in a row are equal, once the still that it begins with has gone."""
+        self.page.wait_for_function("() => !document.getElementById('pliant-still')")
         last = None
         for _ in range(40):
             data = self.page.screenshot(timeout=60_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pliant.robot import Hand, load_hand
+import pliant.robot
+from pliant.robot import Hand, load_hand, read_hand, save_corrected
 from pliant.robot.description import HandDescription
 from pliant.viewer.page.hand_page import HandPage
 
@@ -93,3 +95,42 @@ def test_sliding_joints_are_shown_in_millimetres_with_the_unit() -> None:
         (handle, _), *_ = page._joint_inputs
         assert handle.label.endswith("open [mm]")
         assert handle.value == pytest.approx(1e3 * next(iter(page.description.preshapes[0].open.values())))
+
+
+HOSTILE = (
+    "", "x" * 5000, "a: b\nfingers: []", "# x", "'\"", "\x1b[31m", "\u202e", "\ud800", "*a", "!!python/x:os.system",
+    "..", "a\x00b",
+)  # fmt: skip
+
+
+def test_whatever_a_tab_reports_the_file_stays_a_description_and_the_page_works(
+    four_fingers: Hand, tmp_path: Path
+) -> None:
+    """Saving as an attacker would: the file is written whole, is read again first, and no other one is touched."""
+    home = Path(pliant.robot.__file__).parent / "shipped" / "allegro_like"
+    shutil.copytree(home, tmp_path / "hand")
+    path = next((tmp_path / "hand").glob("hand.yaml"))
+    hand = read_hand(path)
+    files = sorted(path.parent.rglob("*"))
+
+    def save(corrected: HandDescription) -> tuple[Hand, Path]:
+        return save_corrected(corrected, path, before=hand.description), path
+
+    with HandPage(hand, save, port=0) as page:
+        fields = [*page._finger_inputs[0], *page._palm_inputs[:2], page._joint_inputs[0].handle]
+        for field in fields:
+            sound = field.value
+            odd = HOSTILE if isinstance(sound, str) else (float("nan"), float("inf"), -1e308, 1e308, 0.0)
+            for value in odd:
+                field._impl.value = (value,) * 3 if isinstance(sound, tuple) else value
+                page._store()
+                assert read_hand(path).robot.dof == hand.robot.dof
+            field._impl.value = (1.0,) * 1000 if isinstance(sound, tuple) else sound
+            page._store()
+            field._impl.value = sound
+        for preshape, closed in (("no such", None), (None, float("nan")), (None, 1e300), (None, -1.0)):
+            page._show(preshape=preshape, closed=closed)
+        page._store()
+        assert "saved" in page._message.content
+    assert sorted(path.parent.rglob("*")) == files
+    assert read_hand(path).description.fingers[0].name == hand.description.fingers[0].name

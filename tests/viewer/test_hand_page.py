@@ -59,7 +59,10 @@ def rename(eye: Eye, old: str, new: str, *, at: int = 0) -> None:
 
 
 def arrived(eye: Eye, reported: Callable[[], bool]) -> None:
-    """The page reports a field up to 50 ms after it changed, later where the machine is busy."""
+    """The page reports a field up to 50 ms after it changed, later where the machine is busy.
+
+    All fields share one such report: one that is filled before the last was sent takes its place.
+    """
     for _ in range(200):
         if reported():
             return
@@ -121,13 +124,15 @@ def test_corrections_reach_the_file_and_only_guesses_about_them_go(eye: Eye, pag
     force = eye.page.get_by_label("Most on 1 [N]", exact=True).first
     force.fill("12")
     force.press("Enter")
+    arrived(eye, lambda: page._finger_inputs[0].max_force.value == 12.0)
     rename(eye, page.description.fingers[2].name, "opposite")
+    arrived(eye, lambda: page._finger_inputs[2].name.value == "opposite")
     joint = next(iter(page.description.preshapes[0].open))
     value = eye.page.get_by_label(f"{joint} open", exact=True).first
     value.fill("9")
     value.press("Enter")
     eye.wait("hand_message", "not saved yet")
-    arrived(eye, lambda: page._finger_inputs[2].name.value == "opposite" and page._joint_inputs[0].handle.value == 9.0)
+    arrived(eye, lambda: page._joint_inputs[0].handle.value == 9.0)
     eye.page.get_by_role("button", name="Save", exact=True).click()
     eye.wait("hand_message", "saved to")
     hand = load_hand(path)

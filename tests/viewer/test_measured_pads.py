@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pliant.cli import run_command
 from pliant.control import RunRecorder
 from pliant.errors import DocumentError, InputError
-from pliant.files import save_run
+from pliant.files import save_plan, save_run
 from pliant.planner import Plan, Timeline
 from pliant.robot import cell_layout
 from pliant.tactile import PadResponse, PadSensor, TactileFrame
@@ -144,3 +145,17 @@ def test_a_run_of_another_robot_is_refused(plan: Plan, tmp_path: Path) -> None:
     path = save_run(recorder.log(), tmp_path / "gripper.run")
     with pytest.raises(DocumentError, match="of another robot than the plan: it moves 'opening'"):
         measured_run(path, plan)
+
+
+def test_a_run_of_another_plan_of_the_same_robot_is_refused_in_words(plan: Plan, tmp_path: Path) -> None:
+    robot, path = plan.task.assembly.robot, plan.grasps[0].trajectory
+    recorder = RunRecorder(robot.joint_names, ())
+    for time in np.linspace(0.0, path.duration, 20):
+        q = path.at(time) + np.where(np.arange(robot.dof) == 0, 0.5, 0.0)  # the arm stands elsewhere
+        recorder.append({"time": time, "plan_time": time, "phase": 0, "q_planned": q, "q_measured": q})
+    run_file = save_run(recorder.log(), tmp_path / "other.run")
+    with pytest.raises(DocumentError, match=r"other\.run: is of another plan: its planned joints are 0\.5 rad"):
+        measured_run(run_file, plan)
+    plan_file = save_plan(plan, tmp_path / "ring.plan")
+    for command in (["view", "--run", str(run_file), "--no-browser"], ["report", "--run", str(run_file), "--out", "x"]):
+        assert run_command([command[0], str(plan_file), *command[1:]]) == 2

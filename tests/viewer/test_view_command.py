@@ -25,18 +25,20 @@ from pliant.viewer.scene.server import ServedPage, server_address
 
 
 @pytest.mark.slow
-def test_view_serves_this_machine_until_interrupted(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_view_serves_this_machine_until_interrupted(host: str, plan: Plan, tmp_path: Path) -> None:
     save_plan(plan, tmp_path / "ring.plan")
     # As in a terminal, also where these tests run in a shell's background, whose programs do not hear Ctrl-C.
     hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{hears}\nfrom pliant.cli import main; main()"
-    command = [sys.executable, "-c", code, "view", "ring.plan", "--no-browser", "--port", "0"]
+    command = [sys.executable, "-c", code, "view", "ring.plan", "--no-browser", "--port", "0", "--host", host]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().split()[0]
-            assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address, timeout=30) as page:
+            assert address.startswith("http://127.0.0.1:") and ("?token=" in address) == (host == "0.0.0.0")
+            visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # as a browser keeps cookies
+            with visitor.open(address, timeout=30) as page:
                 assert b"<html" in page.read(2000).lower()
             process.send_signal(signal.SIGINT)
             rest = process.stdout.read()

@@ -91,6 +91,29 @@ def test_a_grasp_that_is_chosen_while_playing_is_shown_just_held(tab: Tab, plan:
     assert held <= player.time < held + 1.0
 
 
+def test_while_playing_numbers_follow_every_tenth_of_a_second_whatever_the_plots_do(
+    tab: Tab, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pliant.viewer.page import panels
+
+    tab.open(ViewedTask(plan.task, plan))
+    begin = panels.clock.monotonic() + 10.0
+    now = [begin]
+    monkeypatch.setattr(panels.clock, "monotonic", lambda: now[0])
+    written: list[float] = []
+    plotted: list[float] = []
+    for _ in range(60):  # three seconds of a clock that ticks twenty times a second
+        numbers, plots = tab.panels.numbers.content, tab.panels.plots.content
+        tab.player.time = now[0] - begin + 0.7
+        tab.panels.show_moment(every=False)
+        written += [now[0]] * (tab.panels.numbers.content != numbers)
+        plotted += [now[0]] * (tab.panels.plots.content != plots)
+        now[0] += 0.05
+    assert max(np.diff(written)) <= panels.TEXT_INTERVAL + 0.05 + 1e-9
+    assert max(np.diff(plotted)) <= panels.PLOT_INTERVAL + 0.1 + 1e-9
+    assert min(np.diff(plotted)) >= panels.PLOT_INTERVAL - 1e-9  # and they are not made for nothing
+
+
 def test_playing_past_the_end_starts_again(tab: Tab, plan: Plan) -> None:
     tab.open(ViewedTask(plan.task, plan))
     player = tab.player

@@ -99,6 +99,9 @@ def test_the_object_is_drawn_where_it_is_and_nothing_is_asked_of_other_machines(
     ours = (viewer.address, "blob:", "data:")
     assert [url for url in eye.requests if not url.startswith(ours)] == []
     assert eye.complaints == []
+    # The still that the document begins with was asked for, and has gone with the scene's first picture.
+    assert f"{viewer.address}/pliant-still.png" in eye.requests
+    assert eye.page.locator("#pliant-still").count() == 0
 
 
 def test_scrubbing_changes_the_picture_and_the_numbers(fresh: Eye, plan: Plan) -> None:

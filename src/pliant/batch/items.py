@@ -55,6 +55,7 @@ def make_item(
         json.dumps([work, arguments if asked is None else asked], sort_keys=True, allow_nan=False).encode()
     )
     for path in files:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     readable = re.sub(r"[^A-Za-z0-9._+=-]+", "_", label).strip("._-+=") or "item"
     return Item(f"{readable[:LONGEST]}-{digest.hexdigest()[:10]}", dict(arguments))

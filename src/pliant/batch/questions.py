@@ -11,7 +11,7 @@ from typing import Any
 
 from pliant.batch.items import Item, make_item
 from pliant.documents import parse_document, read_mapping
-from pliant.errors import InputError, OptionError, Problem, unknown_name
+from pliant.errors import InputError, OptionError, Problem, repeated, unknown_name
 from pliant.files import TaskFile, calibration_path, read_task, task_from_fields, with_calibration
 from pliant.objects import load_mesh
 from pliant.planner import Task
@@ -105,12 +105,10 @@ def _meshes(patterns: Sequence[str]) -> list[Path]:
             raise OptionError("--objects", Problem(pattern, "matches no file", "give mesh files or a quoted pattern"))
         found += files
     unique = list(dict.fromkeys(found))
-    stems = [path.stem for path in unique]
     # Scans often have equal names in folders of their own; then items differ by their digest, people need more.
-    if len(set(stems)) < len(stems):
-        twice = next(path for path in unique if stems.count(path.stem) > 1)
-        same = [str(path) for path in unique if path.stem == twice.stem]
-        what = f"{len(same)} files are called '{twice.stem}': {', '.join(same[:3])}"
+    for twice in repeated(path.stem for path in unique):
+        same = [str(path) for path in unique if path.stem == twice]
+        what = f"{len(same)} files are called '{twice}': {', '.join(same[:3])}"
         raise OptionError("--objects", Problem("", what, "give them names of their own"))
     return unique
 

@@ -21,6 +21,7 @@ from pliant.batch.items import Item
 from pliant.batch.node_folder import node_folder, remove_abandoned
 from pliant.batch.supervised_worker import Attempt, AttemptFailure, Limits, SupervisedWorker
 from pliant.errors import OptionError, Problem
+from pliant.parts import need
 
 ASK_EVERY = 2.0
 """How often the cluster is asked how large it is [s]."""
@@ -150,11 +151,9 @@ def _knock(address: str | None) -> None:
 
 
 def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        what = Problem("engine", "Ray is not installed", "install it with: pip install ray")
-        raise OptionError("batch", what) from None
+    need("ray")
+    import ray
+
     return ray
 
 

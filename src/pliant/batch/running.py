@@ -20,7 +20,7 @@ from pliant.batch.store import Store
 from pliant.batch.summary import summarise
 from pliant.batch.supervised_worker import Attempt, Limits
 from pliant.batch.work import find_work
-from pliant.errors import OptionError, Problem
+from pliant.errors import OptionError, Problem, repeated
 
 ATTEMPTS = 2
 
@@ -93,8 +93,7 @@ def run_batch(
         progress: called whenever something changed, in this thread.
     """
     names = [item.name for item in items]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    for twice in repeated(names):
         raise OptionError("batch", Problem("items", f"'{twice}' is there twice", "every item needs its own name"))
     columns = find_work(work).columns
     with Store(out) as store:

@@ -13,6 +13,7 @@ so. Times and machines are in the log alone: equal questions give equal results,
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -20,24 +21,51 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pliant.batch.work import Column
 from pliant.documents import make_folder
 from pliant.errors import OptionError, Problem
 from pliant.file_bytes import write_bytes
+from pliant.json_text import read_json
+from pliant.parts import need
 
 if TYPE_CHECKING:
     import pyarrow
 
 ITEM = Column("item", "text", "name of the item: object, hand, task and a digest of the question")
 GROUP_ROWS, GROUP_TABLES = 50_000, 100
+LONGEST_LINE = 1_000_000
+"""Bytes of a line of the log."""
+
+
+class LogEntry(BaseModel):
+    """What the summary takes from a line of the log."""
+
+    item: str
+    ok: bool = False
+    wall_s: float = 0.0
+    peak_bytes: int = 0
+
+
+class _Attempt(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    kind: str
+    reason: str
+
+
+class _Failure(BaseModel):
+    item: str
+    attempts: Annotated[list[_Attempt], Field(min_length=1)]
 
 
 class Store:
     """The folder of a batch, locked while it is open."""
 
     def __init__(self, folder: str | Path) -> None:
+        need("batch")
         self.folder = make_folder(folder)
         self.rows, self.files, self.failed = (make_folder(self.folder / n) for n in ("rows", "files", "failed"))
         self._lock: IO[bytes] | None = (self.folder / ".lock").open("ab")
@@ -96,12 +124,24 @@ class Store:
         for name in names:
             path = self.failed / f"{name}.json"
             if path.is_file():
-                yield json.loads(path.read_text(encoding="utf-8"))
+                try:
+                    yield _Failure.model_validate(read_json(path.read_bytes())).model_dump()
+                except ValueError:
+                    what = {"kind": "unknown", "reason": "its record is damaged"}
+                    yield {"item": name, "attempts": [what]}
 
     def log(self, **facts: Any) -> None:
         """Add a line to the log."""
         self._log.write(json.dumps(facts) + "\n")
         self._log.flush()
+
+    def entries(self) -> Iterator[LogEntry]:
+        """The lines of the log that can be read, those of earlier runs included."""
+        with (self.folder / "log.jsonl").open("rb") as file:
+            while line := file.readline(LONGEST_LINE):
+                # Not of the line that a killed run was at, nor of one that a bad disk has damaged.
+                with contextlib.suppress(ValueError):
+                    yield LogEntry.model_validate(read_json(line))
 
     def _end_last_line(self) -> None:
         path = self.folder / "log.jsonl"
@@ -127,7 +167,11 @@ class Store:
                 file = self.rows / f"{name}.parquet"
                 if not _whole(file):
                     continue
-                table = pq.ParquetFile(file).read()
+                try:
+                    table = pq.ParquetFile(file).read()
+                except (pa.ArrowException, OSError) as bad:
+                    what = Problem("", f"is damaged: {str(bad).splitlines()[0]}", "remove it and run the batch again")
+                    raise OptionError(str(file), what) from None
                 group.append(table if table.schema == schema else _fit(table, schema))
                 # Thousands of tables of a row each weigh far more than the same rows in one.
                 if len(group) >= GROUP_TABLES:

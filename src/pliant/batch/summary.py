@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,17 +55,12 @@ def _times(store: Store, names: set[str]) -> list[str]:
     wall: dict[str, float] = {}
     attempts: dict[str, int] = defaultdict(int)
     memory = 0
-    with (store.folder / "log.jsonl").open(encoding="utf-8") as file:
-        for line in file:
-            try:
-                entry = json.loads(line)
-            except json.JSONDecodeError:
-                continue  # the line a killed run was at
-            if entry.get("item") in names:
-                attempts[entry["item"]] += 1
-                memory = max(memory, entry.get("peak_bytes", 0))
-                if entry.get("ok"):
-                    wall[entry["item"]] = entry["wall_s"]
+    for entry in store.entries():
+        if entry.item in names:
+            attempts[entry.item] += 1
+            memory = max(memory, entry.peak_bytes)
+            if entry.ok:
+                wall[entry.item] = entry.wall_s
     if not wall:
         return []
     values = sorted(wall.values())

@@ -171,13 +171,14 @@ class SupervisedWorker:
     def _start(self) -> subprocess.Popen[bytes]:
         # More threads than one per worker only wait for each other, and change the order of sums.
         one = dict.fromkeys(THREADS, "1")
-        environment = os.environ | one | {"PYTHONPATH": os.pathsep.join(filter(None, self.paths))}
+        environment = os.environ | one | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in self.paths)}
         self._received = b""
         self._log_from = 0
         os.ftruncate(self._log.fileno(), 0)
         os.lseek(self._log.fileno(), 0, os.SEEK_SET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pliant.batch.worker", self.work],
+            # -P: our paths and no others; the current folder may be a stranger's and have a numpy.py
+            [sys.executable, "-P", "-m", "pliant.batch.worker", self.work],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import sys
 from importlib import import_module
@@ -18,6 +16,7 @@ COMMANDS = {
     "run": "pliant.cli.run",
     "calibrate": "pliant.cli.calibrate",
     "check": "pliant.cli.check",
+    "judge": "pliant.cli.judge",
     "press": "pliant.cli.press",
     "forces": "pliant.cli.forces",
     "ik": "pliant.cli.ik",
@@ -25,10 +24,12 @@ COMMANDS = {
     "recording": "pliant.cli.recording",
     "export": "pliant.cli.export",
     "ros": "pliant.cli.ros",
+    "arm": "pliant.cli.arm",
     "hand": "pliant.cli.hand",
     "batch": "pliant.cli.batch",
     "robots": "pliant.cli.robots",
     "objects": "pliant.cli.objects",
+    "doctor": "pliant.cli.doctor",
 }
 HELP = ["-h", "--help"]
 EXIT_INTERRUPTED = 130
@@ -36,24 +37,18 @@ EXIT_INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
+    from pliant.cli.output import use_outputs
+
+    out, err = use_outputs()
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                # A terminal that cannot show a letter shows a question mark instead of ending the program.
-                stream.reconfigure(errors="replace")
         code = run_command(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except OSError as bad:
+    out.flush()
+    if out.lost is not None:
         code = 2
-        with contextlib.suppress(OSError):
-            print(f"pliant: the answer cannot be written: {bad.strerror}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"pliant: the answer cannot be written: {out.lost}", file=err)
+    err.flush()
     sys.exit(code)
 
 
@@ -94,15 +89,15 @@ def run_command(arguments: list[str]) -> int:
         print(f"pliant: {bad}", file=sys.stderr)
         emit(error_answer(bad), wants_json)
         return EXIT_BROKEN
-    except SystemExit:
-        # Only typer's own answer to a reader that has gone; exit codes of commands arrive as typer.Exit.
-        raise BrokenPipeError from None
-    except BrokenPipeError:
-        raise
+    except SystemExit as stop:  # Typer's answer to the shell's questions for completion
+        return EXIT_BROKEN if stop.code else 0
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as bug:
+        if _by_ctrl_c(bug):
+            print("interrupted", file=sys.stderr)
+            return EXIT_INTERRUPTED
         if os.environ.get("PLIANT_TRACEBACK"):
             raise
         what = f"{type(bug).__name__}: {bug}"
@@ -110,6 +105,15 @@ def run_command(arguments: list[str]) -> int:
         print("pliant: run again with PLIANT_TRACEBACK=1 for the details, and please report them", file=sys.stderr)
         emit({"error": {"source": "pliant", "problems": [{"where": "", "what": what, "allowed": ""}]}}, wants_json)
         return EXIT_OURS
+
+
+def _by_ctrl_c(bad: BaseException | None) -> bool:
+    """Whether an error comes from Ctrl-C: pressed while compiled code runs, it arrives as that code's failure."""
+    while bad is not None:
+        if isinstance(bad, KeyboardInterrupt):
+            return True
+        bad = bad.__cause__ or bad.__context__
+    return False
 
 
 def _application() -> Any:
@@ -121,7 +125,6 @@ def _application() -> Any:
         name="pliant",
         help="Grasps of things that give: the smallest contact forces that hold, deformation included.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": HELP},
     )
@@ -154,7 +157,13 @@ def _name_value(parameter: Any) -> None:
     """What the help shows as a value: nothing for a switch, else one word of people, not of Python."""
     if parameter is None or parameter.metavar is not None:
         return
-    words = {"int range": "<int>", "float range": "<float>", "list[Path]": "<path>", "list[str]": "<str>"}
+    words = {
+        "int range": "<int>",
+        "float range": "<float>",
+        "list[Path]": "<path>",
+        "list[str]": "<str>",
+        "list[float]": "<float>",
+    }
     shown = str(parameter.display_type(None)).strip("<>")
     if parameter.param_type_name == "option":
         parameter.metavar = "" if parameter.is_flag else words.get(shown)

@@ -54,7 +54,9 @@ def batch(
     """
     from pliant.batch import Limits, plan_items
     from pliant.cli.answers import EXIT_NO, emit
+    from pliant.parts import need
 
+    need("batch", *(["ray"] if engine == "ray" else []))
     named = [name.strip() for text in hands for name in text.split(",") if name.strip()]
     chosen = _engine(engine, address, jobs)
     limits = Limits(time_limit, _bytes(memory_limit))

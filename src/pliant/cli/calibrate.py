@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pliant.cli.completion import tasks
+
 if TYPE_CHECKING:
     from pliant.calibration import CalibrationRun
     from pliant.planner import PlannedGrasp, Task
 
 
 def calibrate(
-    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],
+    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.", autocompletion=tasks)],
     plan: Annotated[
         Path | None, typer.Option(help="Squeeze with the grasp of this plan instead of planning one.")
     ] = None,
@@ -52,7 +54,7 @@ def calibrate(
     from pliant.documents import make_room
     from pliant.errors import OptionError, Problem
     from pliant.files import calibration_path, find_task, load_plan, read_task, save_calibration, shipped_tasks
-    from pliant.lab import Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
+    from pliant.parts import need
     from pliant.planner import plan as search
 
     if driver != "lab":
@@ -60,6 +62,8 @@ def calibrate(
         if truth is not None:
             raise OptionError("--driver", Problem("--truth", "is of the lab alone", "leave it out"))
         load_factory(driver)  # before the search: that takes long
+    else:
+        need("lab")
     real = factors(numbers_by_name(truth, RELATIVE, "--truth"), "--truth")
     file = find_task(task)
     if out is None and task in shipped_tasks():
@@ -80,6 +84,8 @@ def calibrate(
     if driver != "lab":
         done = _on_driver(driver, world, chosen, speed=speed, from_pregrasp=from_pregrasp, slip=not no_slip)
     else:
+        from pliant.lab import Disturbance, SensorSettings, calibrate_in_lab, calibration_settings
+
         differs = Disturbance((0.0, 0.0), **real)
         settings = calibration_settings(world, differs, sensors=SensorSettings(seed=seed))
         done = calibrate_in_lab(world, chosen, truth=differs, settings=settings, slip=not no_slip)

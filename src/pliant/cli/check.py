@@ -35,7 +35,7 @@ def check(
     from rich.markup import escape
 
     from pliant.cli.answers import EXIT_BROKEN, emit
-    from pliant.errors import MOST_LINES
+    from pliant.errors import MOST_LINES, more_than_shown
     from pliant.files import check_file
 
     reports = [check_file(path, package_dirs=package_dir) for path in files]
@@ -50,8 +50,8 @@ def check(
                 console.print(f"    [yellow]note[/] {escape(note)}")
             for problem in report.problems[:MOST_LINES]:
                 console.print(f"    [red]problem[/] {escape(str(problem))}")
-            if (more := len(report.problems) - MOST_LINES) > 0:
-                console.print(f"    and {more} more problems")
+            if more := more_than_shown(report.problems):
+                console.print(f"    and {more}")
     emit(
         {
             "files": [

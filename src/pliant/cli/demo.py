@@ -35,8 +35,10 @@ def demo(
     from pliant.cli.plan import plan_answer, planning_progress
     from pliant.documents import make_folder
     from pliant.files import save_plan, shipped_task
+    from pliant.parts import need
     from pliant.planner import plan
 
+    need("lab", "viewer")
     make_folder(out)
     task = shipped_task("ring")
     task = replace(task, options=replace(task.options, effort=effort.value))

@@ -10,7 +10,9 @@ import typer
 
 def export(
     source: Annotated[Path, typer.Argument(help="A plan file, or the log of a run.")],
-    format: Annotated[str, typer.Option("--format", help="mcap, ros1, ros2, csv, json, grasps or srdf.")],
+    format: Annotated[
+        str, typer.Option("--format", help="mcap, ros1, ros2, csv, json, grasps, srdf, moveit or foxglove.")
+    ],
     out: Annotated[Path, typer.Option(help="The file to write; for ros2 a new folder.")],
     grasp: Annotated[int, typer.Option(help="Which of the plan's grasps; 0 is the best.")] = 0,
     rate: Annotated[float, typer.Option(help="Joint states and transforms per second in bags.")] = 50.0,
@@ -28,6 +30,10 @@ def export(
         pliant export ring.plan --format csv --out ring.csv --grasp 1
 
         pliant export ring.plan --format grasps --out ring.npz
+
+        pliant export ring.plan --format moveit --out ring.moveit.json
+
+        pliant export ring.plan --format foxglove --out ring.foxglove.json
 
         pliant export ring.run --format mcap --out ring_run.mcap
     """

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from pliant.cli.completion import tasks
+
 
 class Effort(StrEnum):
     """How hard to search."""
@@ -20,7 +22,7 @@ class Effort(StrEnum):
 
 
 def plan(
-    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.")],
+    task: Annotated[str, typer.Argument(help="A task file, or the name of a shipped task.", autocompletion=tasks)],
     out: Annotated[Path | None, typer.Option(help="Where to write the plan; TASK.plan by default.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
     seed: Annotated[int, typer.Option(help="Chooses the hypotheses; same seed, same plan.", min=0)] = 0,

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from pliant.cli.completion import robot_names
+
 
 def robots(
-    name: Annotated[str | None, typer.Argument(help="Show one robot in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show one robot in full.", autocompletion=robot_names)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List the shipped arms and hands, or show one with its joints, pads and sources.

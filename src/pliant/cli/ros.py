@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from pliant.planner import Plan, Task
+    from pliant.planner import Plan
     from pliant.ros import RosLink
 
 
@@ -23,8 +23,9 @@ def ros(
 ) -> None:
     """Answer planning requests on ROS topics until stopped.
 
-    Requests come on /pliant/plan_request (std_msgs/String, JSON), answers go to /pliant/plan_status, and the best
-    operation to /pliant/joint_trajectory (trajectory_msgs/JointTrajectory). ROS 2 needs no ROS on this machine; ROS 1
+    Requests come on /pliant/plan_request (std_msgs/String, JSON) and end on /pliant/plan_cancel, answers go to
+    /pliant/plan_status, how far it is to /pliant/plan_feedback, and the best operation to /pliant/joint_trajectory
+    (trajectory_msgs/JointTrajectory). ROS 2 needs no ROS on this machine; ROS 1
     needs rospy (Debian: python3-rospy python3-sensor-msgs python3-trajectory-msgs) and a running roscore.
 
     Examples:
@@ -33,11 +34,14 @@ def ros(
 
         ros2 topic pub --once /pliant/plan_request std_msgs/msg/String "data: '{\\"id\\": 1, \\"shipped\\": \\"cup\\"}'"
 
+        ros2 topic pub --once /pliant/plan_cancel std_msgs/msg/String "data: '{\\"id\\": 1}'"
+
         pliant ros --ros 1 --master http://robot:11311
     """
     import re
     import sys
     import time
+    from functools import partial
 
     from pliant.errors import OptionError, Problem
 
@@ -57,16 +61,13 @@ def ros(
         make_folder(out)
     answered = []
 
-    def work(task: Task) -> Plan:
-        return search(task, jobs=jobs)
-
     def keep(name: str, found: Plan) -> None:
         answered.append(name)
         if out is not None:
             save_plan(found, out / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name) or 'plan'}.plan")
 
     link, where = _network(version, domain, master)
-    node = PlanningNode(link, work, folder=folder, keep=keep)
+    node = PlanningNode(link, partial(search, jobs=jobs), folder=folder, keep=keep)
     print(f"listening on {where}; stop with Ctrl-C", file=sys.stderr, flush=True)
     try:
         while not (once and answered and not node.busy):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pliant.control import ControlOptions, RunResult
     from pliant.lab import PushOutcome, SeriesResult
     from pliant.planner import PlannedGrasp
+
+CONTROLLED = {
+    "pads": "what the pads feel",
+    "torques": "joint torques",
+    "commands": "the planned commands alone (nothing is measured; pliant run --torques presses by joint torques)",
+}
 
 
 def run_answer(result: RunResult, control: ControlOptions, grasp: PlannedGrasp) -> dict[str, Any]:
@@ -81,8 +88,9 @@ def print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
     console.print(result.outcome, style="bold", end="")
     console.print(f" ({result.reason})" if result.reason else "", highlight=False)
     if answer["slip_m"] is None:
-        measured = "none" if result.measured_force != result.measured_force else f"{result.measured_force:.2f}"
-        forces = f"planned {result.planned_force:.2f}, measured {measured}, at most {result.max_force:.2f}"
+        console.print(f"controlled by {CONTROLLED[result.control]}", highlight=False)
+        measured, most = _or_not(result.measured_force), _or_not(result.max_force)
+        forces = f"planned {result.planned_force:.2f}, while held: {measured}, at most: {most}"
         console.print(f"forces: {forces} of {answer['permitted_force_n']:.4g} N permitted", highlight=False)
     else:
         table = Table(show_header=False)
@@ -91,9 +99,10 @@ def print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
             ("slip in the hand", f"{1e3 * answer['slip_m']:.2f} mm"),
             ("object off its planned pose", off),
             ("centre of mass off", f"{1e3 * answer['centre_error_m']:.2f} mm"),
-            ("largest force: planned / measured", f"{result.planned_force:.2f} / {result.measured_force:.2f} N"),
+            ("controlled by", CONTROLLED[result.control]),
+            ("largest force: planned / measured", f"{result.planned_force:.2f} / {_or_not(result.measured_force)} N"),
             ("largest true force / permitted", f"{result.max_force:.2f} / {answer['permitted_force_n']:.4g} N"),
-            ("largest true pressure", f"{answer['max_pressure_pa'] / 1e3:.1f} kPa"),
+            ("largest true pressure", _pressure(answer["max_pressure_pa"])),
             ("time simulated / real", f"{answer['sim_s']:.2f} / {answer['wall_s']:.1f} s"),
         )
         for name, value in rows:
@@ -106,6 +115,15 @@ def print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
         console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
     for path in answer["files"]:
         console.print(f"written: {path}", highlight=False)
+
+
+def _or_not(force: float) -> str:
+    """A force [N], or that there is none."""
+    return f"{force:.2f}" if math.isfinite(force) else "not measured"
+
+
+def _pressure(pressure: float) -> str:
+    return f"{pressure / 1e3:.1f} kPa" if math.isfinite(pressure) else "not measured: the hand has no tactile arrays"
 
 
 def _print_pushes(console: Any, pushes: list[dict[str, Any]]) -> None:

@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
+from pliant.cli.completion import tasks_and_plans
+
 
 def view(
-    file: Annotated[str, typer.Argument(help="A plan file, a task file, or the name of a shipped task.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="A plan file, a task file, or the name of a shipped task.", autocompletion=tasks_and_plans),
+    ],
     run: Annotated[Path | None, typer.Option(help="A run log of this plan, shown beside it in plots and pads.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="First port to try; 0 takes any.")] = 8080,
     host: Annotated[str, typer.Option(help="Where to listen; only this machine by default.")] = "127.0.0.1",

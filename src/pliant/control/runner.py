@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +21,7 @@ from pliant.arrays import Floats
 from pliant.control.controller import Command, GraspController, operation_phases
 from pliant.control.driver import Driver, Sample, torque_drive
 from pliant.control.events import Fault, RunPhase
+from pliant.control.interrupts import heard_once
 from pliant.control.options import ControlOptions
 from pliant.control.phases.context import PhaseStrategy, RunContext
 from pliant.control.run_log import RunLog
@@ -63,7 +65,8 @@ class RunResult:
         outcome, reason: in words; no reason if held.
         planned_force: largest planned normal force while it is held [N].
         measured_force: largest force of a contact while it is held, mean over that time [N]; NaN if it never was.
-        max_force: largest force of a contact at any time [N]; 0 if none. As the pads measured it, or as a judge knows.
+        max_force: largest force of a contact at any time [N], as the pads measured it, or as a judge knows; NaN if
+            nothing measures it.
         control: by what the forces came about.
         peak_force: largest force of a contact in lift, move and hold [N], known as ``max_force`` is; NaN if there was
             none of them, or nothing measures it.
@@ -172,7 +175,7 @@ def run_on_driver(
         reason,
         grasp.states[-1].largest_force,
         _largest_mean(forces[log.during(RunPhase.HOLD)]),
-        float(finite.max(initial=0.0)),
+        float(finite.max()) if len(finite) else float("nan"),
         ControlMode.TORQUES if torques is not None else mode,
         float(np.nanmax(carried)) if np.isfinite(carried).any() else float("nan"),
         max(state.largest_force for state in grasp.states),
@@ -197,20 +200,21 @@ def drive(
         patience, linger, raises: as for ``run_on_driver``.
         observe: called with every sample and command.
     """
-    try:
-        failure = _not_ready(_first_reading(driver, patience), controller, driver, patience)
-        if not failure:
-            execute(driver, controller, linger=linger, observe=observe)
-    except KeyboardInterrupt:
-        if raises:
-            raise
-        failure = "interrupted from the keyboard"
-        failure += _stop(driver, failure) or "; the robot was told to stop"
-    except Exception as bad:
-        if raises:
-            raise
-        failure = f"the driver failed: {_described(bad)}"
-        failure += _stop(driver, failure)
+    signals: AbstractContextManager[list[str]] = nullcontext([]) if raises else heard_once()
+    with signals as heard:
+        try:
+            failure = _not_ready(_first_reading(driver, patience), controller, driver, patience)
+            if not failure:
+                execute(driver, controller, linger=linger, observe=observe)
+        except (KeyboardInterrupt, Exception) as bad:
+            if raises:
+                raise
+            if heard or isinstance(bad, KeyboardInterrupt):  # in compiled code a signal arrives as that code's failure
+                failure = f"interrupted {_by_whom(heard)}"
+                failure += _stop(driver, failure) or "; the robot was told to stop"
+            else:
+                failure = f"the driver failed: {_described(bad)}"
+                failure += _stop(driver, failure)
     return failure
 
 
@@ -272,6 +276,10 @@ def _stop(driver: Driver, why: str) -> str:
     except Exception as bad:
         return f"; its emergency stop failed as well: {_described(bad)}"
     return ""
+
+
+def _by_whom(heard: list[str]) -> str:
+    return f"by {heard[0]}" if heard and heard[0] != "SIGINT" else "from the keyboard"
 
 
 def _described(bad: BaseException) -> str:

@@ -8,11 +8,12 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pliant.elastic import cache_folder, trim_files
-from pliant.errors import InputError, PlanError, Problem
+from pliant.errors import MOST_PROBLEMS, InputError, PlanError, Problem
 from pliant.file_bytes import read_bytes, write_bytes
 from pliant.files.archive import Archive
 from pliant.files.plan_schema import MESHES
@@ -61,15 +62,18 @@ def read_assembly(entry: Any, archive: Archive) -> Assembly:
         # rotation written as three angles would not come back to the last bit.
         parse_urdf(urdf.to_xml(shapes=False), source=archive.source)
         robot = Robot(urdf, T_world_base=to_se3(entry.base))
-        found = [
+        found = (
             (part, problem)
             for part, description in (("arm", entry.arm), ("hand", entry.hand))
             if description is not None
             for problem in description_problems(description, robot)
-        ]
+        )
     except InputError as bad:
-        found = [("", problem) for problem in bad.problems]
-    problems = [Problem(": ".join(filter(None, ("task.robot", part, p.where))), p.what, p.allowed) for part, p in found]
+        found = (("", problem) for problem in bad.problems)
+    problems = [
+        Problem(": ".join(filter(None, ("task.robot", part, p.where))), p.what, p.allowed)
+        for part, p in islice(found, MOST_PROBLEMS)
+    ]
     if not problems and robot.joint_names != entry.joint_names:
         problems.append(Problem("task.robot.joint_names", "are not those of the tree", ", ".join(robot.joint_names)))
     if not problems and sorted((*entry.arm_joints, *entry.hand_joints)) != list(range(robot.dof)):

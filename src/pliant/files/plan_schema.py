@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 
 from pliant.documents import Document
 from pliant.files.records import Bounded, Count, Kept, PoseRows, Real, StoredArray, record, several
@@ -64,15 +64,18 @@ FileName = Annotated[str, Field(max_length=255, pattern=rf"^{_PART}*[^./\\\x00-\
 """Becomes the name of a file: one part of a path, and not only dots."""
 MeshName = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\.[a-z]{2,5}$")]
 """Of a file in the archive's folder ``meshes``."""
+Names = Annotated[tuple[str, ...], FailFast(), Field(max_length=1000)]
 Vector = tuple[float, float, float]
+Texts = Annotated[tuple[Text, ...], FailFast(), Field(max_length=100_000)]
+Counts = Annotated[tuple[Count, ...], FailFast(), Field(max_length=1000)]
 UnitVector = Annotated[Vector, AfterValidator(_is_unit)]
 Vector6 = tuple[float, float, float, float, float, float]
 Reals3 = tuple[Real, Real, Real]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Joints = Annotated[tuple[float, ...], Field(max_length=1000)]
+Joints = Annotated[tuple[float, ...], FailFast(), Field(max_length=1000)]
 """One number for each independent joint, as is `RealJoints`."""
-RealJoints = Annotated[tuple[Real, ...], Field(max_length=1000)]
+RealJoints = Annotated[tuple[Real, ...], FailFast(), Field(max_length=1000)]
 
 
 # -- the robot ---------------------------------------------------------------------------------------------------------
@@ -122,14 +125,14 @@ record(
     repeated={
         "name": (str, lambda assembly: assembly.robot.name),
         "source": (Text, lambda assembly: assembly.robot.urdf.source),
-        "notes": (tuple[Text, ...], lambda assembly: assembly.robot.urdf.notes),
+        "notes": (Texts, lambda assembly: assembly.robot.urdf.notes),
         "base": (PoseRows, lambda assembly: assembly.robot.T_world_base),
         "links": (several(Link, least=1, most=2000), lambda assembly: assembly.robot.urdf.links),
         "joints": (several(Joint, most=2000), lambda assembly: assembly.robot.urdf.joints),
-        "joint_names": (tuple[str, ...], lambda assembly: assembly.robot.joint_names),
+        "joint_names": (Names, lambda assembly: assembly.robot.joint_names),
     },
-    arm_joints=tuple[Count, ...],
-    hand_joints=tuple[Count, ...],
+    arm_joints=Counts,
+    hand_joints=Counts,
 )
 
 
@@ -169,12 +172,12 @@ record(
     body=Kept("object"),
     T_world_object=Kept("object_pose"),
     scene=Kept(
-        kind=Annotated[tuple[MeshEntry, ...], Field(max_length=10_000)],
+        kind=Annotated[tuple[MeshEntry, ...], FailFast(), Field(max_length=10_000)],
         write=lambda scene: [MeshEntry(name=mesh.name, array=f"scene_{i}") for i, mesh in enumerate(scene)],
     ),
     goal=Kept("wish"),
     later=("uncertainty",),
-    notes=tuple[Text, ...],
+    notes=Texts,
     source=None,
 )
 
@@ -204,7 +207,7 @@ def _phase_runs(trajectory: Trajectory) -> list[PhaseEntry]:
 record(
     Hypothesis,
     T_object_palm=Kept("pose"),
-    fingers=Annotated[tuple[str, ...], Field(max_length=100)],
+    fingers=Names,
     source=Text,
     opening=float,
     posture=Joints,
@@ -246,7 +249,7 @@ record(
     repeated={
         "points": (Annotated[int, Field(ge=2, le=10_000_000)], lambda trajectory: len(trajectory.times)),
         "duration": (Positive, lambda trajectory: trajectory.duration),
-        "phases": (tuple[PhaseEntry, ...], _phase_runs),
+        "phases": (Annotated[tuple[PhaseEntry, ...], FailFast()], _phase_runs),
     },
     times=StoredArray("times", "<f8", ("points",)),
     q=StoredArray("joints", "<f8", ("points", "joints")),
@@ -272,7 +275,7 @@ record(
     states=several(HeldState, least=1, most=10_000),
     q_pregrasp=Joints,
     q_touch=Joints,
-    warnings=tuple[Text, ...],
+    warnings=Texts,
 )
 PLAN = record(
     Plan,

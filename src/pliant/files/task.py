@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -18,10 +19,14 @@ from pliant.errors import DocumentError, InputError, LiquidError, MaterialError,
 from pliant.files.calibration_file import with_calibration
 from pliant.files.task_schema import ObjectFields, RobotFields, SceneItem, TaskFile
 from pliant.objects import Body, ContactLimits, Liquid, Material, Mesh, check_size, load_mesh, make_shape, read_mesh
-from pliant.planner import Carrier, Goal, MoveFrame, PlannerOptions, Push, Task, Uncertainty
+from pliant.planner import Carrier, Goal, MoveFrame, PlannerOptions, Push, Task, Uncertainty, with_arm
 from pliant.robot import Assembly, Pose, load_assembly, shipped_names
 
 T = TypeVar("T")
+MOST_FACES = 2_000_000
+"""Of all obstacles together."""
+FILE_NAME = re.compile(r"(?!\.+$)[^/\\\x00-\x1f]{1,255}")
+"""One part of a path, and not only dots."""
 
 
 def read_task(
@@ -39,6 +44,8 @@ def read_task(
     """
     path = Path(path)
     fields = parse_document(read_mapping(path), TaskFile, source=str(path))
+    if not FILE_NAME.fullmatch(path.stem):  # the plan has this name, and is offered for saving under it
+        raise DocumentError(str(path), f"'{path.stem}' cannot be the name of a plan; call the file otherwise")
     changes: tuple[str, ...] = ()
     if calibrated:
         fields, changes = with_calibration(fields, path)
@@ -82,9 +89,16 @@ def task_from_fields(
     )
     chosen = fields.planner.model_dump(exclude={"turn_tolerance_deg"})
     options = PlannerOptions(**chosen, turn_tolerance=float(np.radians(fields.planner.turn_tolerance_deg)))
-    return Task(
+    task = Task(
         assembly, q_start, body, fields.object.pose.se3, scene, goal, options, uncertainty, path.stem, notes, source
     )
+    start = fields.robot.start
+    if start is None:
+        return task
+    if assembly.arm is not None:
+        what = "is where a hand without an arm starts, and this one has an arm"
+        raise DocumentError(str(path), Problem("robot.start.palm", what, "give the arm's joints: start_deg"))
+    return with_arm(task, start.palm.se3)
 
 
 class _TaskLoader:
@@ -93,6 +107,7 @@ class _TaskLoader:
         self.package_dirs = tuple(package_dirs)
         self.allow_outside = allow_outside
         self.problems: list[Problem] = []
+        self.read = lru_cache(maxsize=1)(read_mesh)  # a scene of many equal parts names one file again and again
 
     def part(self, field: str, load: Callable[[], T]) -> T | None:
         """Load one part; its problems are kept under the field's name instead of stopping here."""
@@ -157,14 +172,22 @@ class _TaskLoader:
         return body, (*notes, *material.notes())
 
     def scene(self, items: Iterable[SceneItem]) -> tuple[Mesh, ...]:
-        obstacles = [
-            self.part(f"scene[{i}]", partial(self.obstacle, item, f"scene[{i}]")) for i, item in enumerate(items)
-        ]
-        return tuple(mesh for mesh in obstacles if mesh is not None)
+        obstacles: list[Mesh] = []
+        faces = 0
+        for i, item in enumerate(items):
+            where = f"scene[{i}]"
+            if (mesh := self.part(where, partial(self.obstacle, item, where))) is None:
+                continue
+            obstacles.append(mesh)
+            if (faces := faces + len(mesh.faces)) > MOST_FACES:
+                what = f"with it the scene has {faces} faces"
+                self.problems.append(Problem(where, what, f"at most {MOST_FACES}: use fewer or coarser obstacles"))
+                break
+        return tuple(obstacles)
 
     def obstacle(self, item: SceneItem, where: str) -> Mesh:
         if item.mesh is not None:
-            mesh = read_mesh(self.file(item.mesh, f"{where}.mesh")).scaled(item.scale)
+            mesh = self.read(self.file(item.mesh, f"{where}.mesh")).scaled(item.scale)
             return check_size(mesh, smallest=0.0, largest=50.0).transformed(item.pose.se3)
         if item.box is not None:
             mesh, placed = make_shape("box", size=item.box.size, edge=max(item.box.size)), item.box

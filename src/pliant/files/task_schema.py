@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -15,6 +16,19 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
 
+ONE_MATERIAL = (
+    "a body is of one material throughout. Of foam in a skin, or a filled bag, give as young what the whole shows when "
+    "it is pressed ('pliant calibrate' measures it); a hollow is an inner shell of the mesh, faces inwards; a thin "
+    "wall with a liquid or air in it is 'liquid'"
+)
+
+
+class StartFields(Document):
+    """Where a hand without an arm starts: the palm frame in the world."""
+
+    palm: Pose
+
+
 class RobotFields(Document):
     """Arm and hand by shipped name or by the path of a description (relative to the task file)."""
 
@@ -23,7 +37,8 @@ class RobotFields(Document):
     base: Pose = Pose()
     mount: Pose = Pose()
     start_deg: tuple[float, ...] | dict[str, float] | None = None
-    package_dirs: tuple[str, ...] = ()
+    start: StartFields | None = None
+    package_dirs: Annotated[tuple[str, ...], Field(max_length=50)] = ()
 
 
 class MaterialFields(Document):
@@ -54,6 +69,9 @@ class LiquidFields(Document):
 class ObjectFields(Document):
     """The object: a mesh file or one of the shipped shapes, its pose, material, limits and contents."""
 
+    explained: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("core", "filling", "foam", "inside", "layers", "materials", "shell", "skin", "stuffing"), ONE_MATERIAL
+    )
     mesh: str | None = None
     scale: Positive = 1.0
     shape: dict[str, dict[str, Any]] | None = None
@@ -182,7 +200,7 @@ class PlannerFields(Document):
     rolls: Annotated[int, Field(ge=1, le=360)] = 8
     keep: Annotated[int, Field(ge=1, le=1000)] = 5
     method: Literal["polyhedron", "sphere", "box"] = "polyhedron"
-    hypotheses: Annotated[int, Field(ge=1, le=200_000)] = 10000
+    hypotheses: Annotated[int, Field(ge=1, le=40_000)] = 10000
     margin: Annotated[float, Field(ge=0, le=1)] = 0.05
     speed: Annotated[float, Field(gt=0, le=1)] = 0.5
     move_tolerance: Annotated[float, Field(gt=0, le=0.1)] = 2e-3
@@ -193,6 +211,7 @@ class PlannerFields(Document):
     cost: Literal["largest", "loading"] = "largest"
     standoff: Annotated[float, Field(gt=0, le=0.2)] = 0.01
     tip_targets: Literal["position", "pose"] = "position"
+    whole_hand: bool = False
 
     @model_validator(mode="after")
     def _weighs_something(self) -> PlannerFields:

@@ -98,6 +98,10 @@ class LabDriver:
         self._base_actuators = np.array([model.actuator(name).id for name in stand], dtype=np.int64)
         self._gains = model.actuator_gainprm[self._actuators].copy(), model.actuator_biasprm[self._actuators].copy()
         self._speeds = self.assembly.robot.velocity_limits
+        # A servo's damping works against all speed; this much further ahead it is commanded to make up for it [s].
+        gains, biases = self._gains
+        self._ahead = np.where(self.assembly.follows_speed, -biases[:, 2] / gains[:, 0], 0.0)
+        self._rate = np.zeros(len(self.joint_names))
         self._target = scene.q_start.copy()
         self._setpoint = scene.q_start.copy()
         self._torques = np.zeros(len(self.joint_names))
@@ -127,7 +131,7 @@ class LabDriver:
         if self._stopped:
             return
         self._drive_by_torque(np.zeros(len(wanted), dtype=bool))
-        self._target = np.clip(wanted, self.assembly.robot.lower, self.assembly.robot.upper)
+        self._take_target(wanted)
 
     def command_torques(self, torques: Floats, *, joints: Bools | None = None, positions: Floats | None = None) -> None:
         wanted = self._checked(torques, "torques")
@@ -138,7 +142,7 @@ class LabDriver:
         self._torques = np.clip(wanted, -limits, limits)
         self._drive_by_torque(np.ones(len(wanted), dtype=bool) if joints is None else np.asarray(joints, dtype=bool))
         if positions is not None:
-            self._target = np.clip(targets, self.assembly.robot.lower, self.assembly.robot.upper)
+            self._take_target(targets)
 
     def step(self) -> None:
         """One control cycle of simulated time; tactile frames are taken on their own clock."""
@@ -152,6 +156,7 @@ class LabDriver:
             if self.time >= self._next_frame - 1e-9:
                 self._next_frame += self.sensors.frame_period
                 self._take_frames()
+        self._rate[:] = 0.0  # a speed counts for the cycle that it was commanded for
         self._joints = self._measure_joints()
         while self._waiting and self._waiting[0][0] <= self.time + 1e-9:
             frame = self._waiting.popleft()[1]
@@ -162,6 +167,7 @@ class LabDriver:
             return
         self._stopped = reason or "emergency stop"
         self._drive_by_torque(np.zeros(len(self.joint_names), dtype=bool))
+        self._rate[:] = 0.0
         self._target = self._setpoint = self.simulation.data.qpos[self._qpos].copy()
         self._base_target = self._base_setpoint.copy()
 
@@ -194,12 +200,19 @@ class LabDriver:
 
     _base_speed = 0.25
 
+    def _take_target(self, positions: Floats) -> None:
+        robot = self.assembly.robot
+        target = np.clip(positions, robot.lower, robot.upper)
+        reach = np.where(np.isfinite(self._speeds), self._speeds, 10.0)
+        self._rate = np.clip((target - self._target) / self._period, -reach, reach)
+        self._target = target
+
     def _drive(self, dt: float) -> None:
         data = self.simulation.data
         data.qfrc_applied[self._dof] = np.where(self._by_torque, self._torques, 0.0)
         reach = np.where(np.isfinite(self._speeds), self._speeds, 10.0) * dt
         self._setpoint = self._setpoint + np.clip(self._target - self._setpoint, -reach, reach)
-        data.ctrl[self._actuators] = self._setpoint
+        data.ctrl[self._actuators] = self._setpoint + self._ahead * self._rate
         if self.scene.has_stand:
             reach_base = self._base_speed * dt
             self._base_setpoint = self._base_setpoint + np.clip(

@@ -29,7 +29,7 @@ class LabJudge:
     Attributes:
         max_force: largest true normal force of a link on the object so far [N].
         peak_force: the same in lift, move and hold alone [N]; NaN before the first of them.
-        max_pressure: largest true pressure on a cell so far [Pa].
+        max_pressure: largest true pressure on a cell so far [Pa]; NaN of a hand without tactile arrays.
         overload: longest time for which a true force was over its limit without a break [s].
     """
 
@@ -41,7 +41,7 @@ class LabJudge:
         pusher: Pusher | None = None,
     ) -> None:
         self.lab, self.grasp = lab, grasp
-        self.max_force = self.max_pressure = self.overload = 0.0
+        self.max_force = self.overload = 0.0
         self.peak_force = float("nan")
         self._limit = min(contact.max_force for contact in grasp.grasp.contacts)
         self._height = float(lab.simulation.object_state().centre[2])
@@ -50,6 +50,7 @@ class LabJudge:
         self._phase: RunPhase | None = None
         self._at_phase: dict[RunPhase, tuple[pin.SE3, pin.SE3]] = {}
         self._cells = np.array([layout.area for layout in lab.pads.layouts.values()])
+        self.max_pressure = 0.0 if len(self._cells) else float("nan")
 
     def observe(self, sample: Sample, command: Command) -> None:
         """True forces and pressures now; poses at the beginning of every phase; pushes, where there are any."""
@@ -60,7 +61,7 @@ class LabJudge:
         for contact in lab.pads.contacts():
             totals[contact.link] = totals.get(contact.link, np.zeros(3)) + contact.force
         largest = max((float(np.linalg.norm(force)) for force in totals.values()), default=0.0)
-        if totals:
+        if totals and len(self._cells):
             pads = lab.pads.read().values()
             normal = max((pad.total for pad in pads), default=0.0)
             largest = normal if normal > 0 else largest

@@ -27,6 +27,10 @@ from pliant.robot import Assembly
 
 VESSEL_ITERATIONS = 600
 SCENE_BITS = {"contype": "4", "conaffinity": "3"}
+FLOOR_BITS = {
+    "contype": "0",
+    "conaffinity": "1",
+}  # carries the object; nobody planned with it, so nothing else meets it
 _WARNINGS: deque[str] = deque(maxlen=100)
 
 
@@ -90,7 +94,7 @@ def build_scene(
         T_world_object: the object's pose at the beginning.
         obstacles: closed meshes in world coordinates.
         q_start: joints at the beginning; the assembly's home if left out.
-        floor: height of an endless floor [m]; none if left out.
+        floor: height of an endless floor for the object alone [m]; none if left out.
         pressed: k x 3 places in the object's frame where it gets finer nodes [m]; even ones if left out.
         stands: the object stands on something, where it is: a round solid gets feet, so that it does not roll.
     """
@@ -190,7 +194,7 @@ def _add_surroundings(
     notes = []
     if floor is not None:
         plane = {"name": "floor", "type": "plane", "size": "5 5 .1", "pos": numbers((0, 0, floor))}
-        SubElement(world, "geom", {**plane, **SCENE_BITS, "rgba": ".75 .75 .78 1"})
+        SubElement(world, "geom", {**plane, **FLOOR_BITS, "rgba": ".75 .75 .78 1"})
     for i, mesh in enumerate(obstacles):
         for j, piece in enumerate(separate_pieces(mesh)):
             name = f"obstacle:{i}:{j}"

@@ -9,17 +9,16 @@ lies flat, and sinks by as much as a face lies below the ball.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import ConvexHull, QhullError, cKDTree
+from scipy.spatial import ConvexHull, QhullError
 
-from pliant.arrays import Bools, Floats, Ints
-from pliant.elastic import Filling, fill_points, lattice, sharp_edges, spread
+from pliant.arrays import Floats, Ints
+from pliant.elastic import Filling, Layer, fill_points, graded_filling, sharp_edges, spread
 from pliant.errors import MeshError, Problem
-from pliant.objects import Mesh, SmoothSurface, mesh_volume, smooth_surface
+from pliant.objects import Mesh, mesh_volume, smooth_surface
 
 INNER = 1.25  # spacing inside over spacing on the surface, where contact needs the nodes
 EVEN_TRIES, GRADED_TRIES = 40, 14
@@ -27,9 +26,6 @@ LEAST_QUALITY = 0.05
 FINE = 0.045  # spacing at the pressed places over the body's width between them
 COARSE = 0.22  # .. and far away, to begin with
 REACH = 0.11  # how far around a place the nodes are as fine as that, over the width
-GROWTH = 1.6  # spacing of one shell over the next finer one
-SHELL = 1.6  # thickness of a shell in its spacings
-APART = 0.75  # nodes of a coarser shell keep so far from finer ones, in their own spacings
 MOST_FEET = 16
 WITHIN = 0.25  # how far inside the polygon of its feet the centre of mass lies, over the distance of nodes
 
@@ -89,15 +85,6 @@ class _SameContent:
 
     content_hash: str
     mesh: Mesh = field(compare=False)
-
-
-class _Layer(NamedTuple):
-    """Points of one spacing, spread over the surface (those on sharp edges first) and inside."""
-
-    points: Floats
-    normals: Floats
-    edged: int
-    inner: Floats
 
 
 def tetrahedra(mesh: Mesh, *, nodes: int = 260) -> TetMesh:
@@ -174,52 +161,16 @@ def _graded(key: _SameContent, places: bytes, limit: int) -> TetMesh:
     middle = at.mean(axis=0)
     width = 2.0 * float(np.linalg.norm(at - middle, axis=1).mean()) if len(at) > 1 else float(mesh.extents.min())
     fine, reach, coarse = FINE * width, REACH * width, COARSE * width
-    layers: dict[tuple[float, float], _Layer] = {}  # spreading is the work; tries share most of it
+    layers: dict[tuple[float, float], Layer] = {}  # spreading is the work; tries share most of it
     for _ in range(GRADED_TRIES):
-        found = _fill_shells(mesh, smooth, at, fine, reach, coarse, layers)
+        # Fine faces lie hardly below the surface: nothing is scaled, as it is in an even filling.
+        found = _usable(graded_filling(smooth, at, fine, reach, coarse, layers=layers))
         if found is not None and len(found.nodes) <= limit:
             return found
         coarse *= 1.08
         if coarse > 0.35 * width:
             fine, reach = 1.06 * fine, 0.97 * reach
     raise _no_filling(mesh, "graded filling", limit)
-
-
-def _fill_shells(
-    mesh: Mesh,
-    smooth: SmoothSurface,
-    at: Floats,
-    fine: float,
-    reach: float,
-    coarse: float,
-    layers: dict[tuple[float, float], _Layer],
-) -> TetMesh | None:
-    """Nodes ``fine`` apart within ``reach`` of the places, then shell by shell farther apart, at most ``coarse``."""
-    edges, skins, normals, inner = (np.zeros((0, 3)) for _ in range(4))
-    spacing, start, end = fine, 0.0, reach
-    while True:
-        last = spacing >= coarse
-        if last:
-            spacing, end = coarse, np.inf
-        if (spacing, start) not in layers:
-            shell = partial(_between, at=at, start=start - 2.0 * spacing, end=end + 2.0 * spacing)
-            on_surface = spread(smooth, sharp_edges(smooth, spacing), spacing, shell)
-            layers[spacing, start] = _Layer(*on_surface, lattice(mesh, spacing, INNER))
-        points, outward, edged, lat = layers[spacing, start]
-        kept = _between(points, at, start, end) & _clear(points, np.vstack([edges, skins]), APART * spacing)
-        on_edge = np.arange(len(points)) < edged
-        edges = np.vstack([edges, points[kept & on_edge]])
-        skins, normals = np.vstack([skins, points[kept & ~on_edge]]), np.vstack([normals, outward[kept & ~on_edge]])
-        good = _between(lat, at, start, end) & _clear(lat, np.vstack([inner, edges, skins]), APART * spacing)
-        inner = np.vstack([inner, lat[good]])
-        if last:
-            break
-        start, spacing = end, GROWTH * spacing
-        end = start + SHELL * spacing
-    outside = np.vstack([edges, skins])
-    across = np.vstack([np.zeros_like(edges), normals])
-    # Fine faces lie hardly below the surface: nothing is scaled, as it is in an even filling.
-    return _usable(fill_points(mesh, outside, across, len(edges), float(np.sqrt(fine * coarse)), INNER, inner))
 
 
 def _usable(found: Filling | None) -> TetMesh | None:
@@ -232,17 +183,6 @@ def _usable(found: Filling | None) -> TetMesh | None:
 def _no_filling(mesh: Mesh, kind: str, limit: int) -> MeshError:
     what = f"no sound {kind} with at most {limit} tetrahedron nodes"
     return MeshError(mesh.name or "object", Problem("", what, "allow more nodes; thin or fine shapes need them"))
-
-
-def _between(points: Floats, at: Floats, start: float, end: float) -> Bools:
-    away = np.linalg.norm(points[:, None] - at[None], axis=2).min(axis=1)
-    return np.asarray((away >= start) & (away < end))
-
-
-def _clear(points: Floats, others: Floats, distance: float) -> Bools:
-    if not len(others) or not len(points):
-        return np.ones(len(points), dtype=bool)
-    return np.asarray(cKDTree(others).query(points)[0] >= distance)
 
 
 def _inside(points: Floats, centre: Floats) -> float:

@@ -81,7 +81,7 @@ class TrialResult(RunResult):
         slip: how far the object has moved in the hand beyond the plan, from the grasp to the end [m].
         object_error: distance [m] and angle [rad] of the object from its planned pose at the end.
         centre_error: distance of its centre of mass from the planned one at the end [m].
-        max_pressure: largest true pressure on a cell at any time [Pa].
+        max_pressure: largest true pressure on a cell at any time [Pa]; NaN of a hand without tactile arrays.
         overload_s: longest time for which a true force was over its limit without a break [s].
         sim_s, wall_s, cpu_s: simulated, real and CPU time [s].
         notes: of the scene, and what was done for the pushes.
@@ -123,6 +123,7 @@ def trial_scene(
 ) -> Scene:
     """The task's world with the task's gravity, disturbed. An object with nothing below it gets a floor to lie on.
 
+    The floor is there for the object alone: the plan knows of none, and the hand may come from below.
     Without gravity there is no floor: the object floats. Tilted gravity makes a slope of whatever it lies on.
     ``pressed``: k x 3 places in the object's frame where its nodes shall be finer [m].
     """

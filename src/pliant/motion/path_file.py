@@ -124,8 +124,8 @@ class PointsDoc(Document):
 class PathFile(Document):
     """A path file."""
 
-    frames: Annotated[tuple[FrameDoc, ...], Field(min_length=1)]
-    bases: dict[str, PathDoc] = Field(default_factory=dict)
+    frames: Annotated[tuple[FrameDoc, ...], Field(min_length=1, max_length=100)]
+    bases: Annotated[dict[str, PathDoc], Field(max_length=100)] = Field(default_factory=dict)
     start: dict[str, float] | None = None
     start_deg: dict[str, float] | None = None
     duration: Positive | None = None
@@ -133,9 +133,9 @@ class PathFile(Document):
     ramp: Annotated[float, Field(ge=0)] = 0.5
     solver: str = "qp"
     gains: GainsDoc = GainsDoc()
-    joints: tuple[str, ...] | None = None
+    joints: Annotated[tuple[str, ...], Field(max_length=200)] | None = None
     scales: dict[str, Annotated[float, Field(ge=1e-3, le=1e3)]] = Field(default_factory=dict)
-    split: str | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    split: str | Annotated[tuple[str, ...], Field(min_length=1, max_length=100)] | None = None
     points: PointsDoc = PointsDoc()
 
     @model_validator(mode="after")

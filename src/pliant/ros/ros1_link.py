@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections import deque
@@ -68,14 +69,26 @@ class Ros1Link:
             self._rospy.signal_shutdown("pliant has finished")
 
 
+def find_rospy() -> str | None:
+    """The folder with ROS 1's Python packages; None where there is none. Nothing is imported."""
+    spec = importlib.util.find_spec("rospy")
+    if spec is not None and spec.origin is not None:
+        return str(Path(spec.origin).parents[1])
+    return _system_folder("rospy")
+
+
+def _system_folder(name: str) -> str | None:
+    folders = [*sorted(ROS_INSTALLATIONS.glob("*/lib/python3/dist-packages")), SYSTEM_PACKAGES]
+    return next((str(folder) for folder in folders if (folder / name).is_dir()), None)
+
+
 def _import(name: str) -> Any:
     """A module of ROS 1. Its folder goes to the end of the path, so that it hides none of our packages."""
     try:
         return importlib.import_module(name)
     except ImportError:
         pass
-    folders = [*sorted(ROS_INSTALLATIONS.glob("*/lib/python3/dist-packages")), SYSTEM_PACKAGES]
-    found = next((str(folder) for folder in folders if (folder / name).is_dir()), None)
+    found = _system_folder(name)
     why = "is missing"
     if found is not None and found not in sys.path:
         sys.path.append(found)

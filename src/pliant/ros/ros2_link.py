@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, get_args, get_origin
 
 from pliant.errors import OptionError, Problem
+from pliant.parts import need_module
 from pliant.ros.link import MOST_WAITING
 from pliant.ros.messages import field_types, from_foreign, is_message, to_foreign
 
@@ -23,12 +24,10 @@ class Ros2Link:
     def __init__(self, domain: int = 0) -> None:
         if not 0 <= domain <= 232:
             raise OptionError("ros", Problem("domain", f"{domain}", "ROS_DOMAIN_ID is 0 to 232"))
-        try:
-            from cyclonedds.core import DDSException
-            from cyclonedds.domain import DomainParticipant
-        except ImportError:
-            missing = Problem("", "live ROS 2 needs the package 'cyclonedds'", "pip install cyclonedds")
-            raise OptionError("ros", missing) from None
+        need_module("cyclonedds")
+        from cyclonedds.core import DDSException
+        from cyclonedds.domain import DomainParticipant
+
         try:
             self._participant: Any = DomainParticipant(domain)
         except DDSException as bad:

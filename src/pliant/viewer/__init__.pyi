@@ -21,10 +21,13 @@ from pliant.viewer.scene.object_surface import ObjectSurface as ObjectSurface
 from pliant.viewer.scene.robot_surfaces import robot_drawables as robot_drawables
 from pliant.viewer.scene.view_options import ViewOptions as ViewOptions
 from pliant.viewer.still.hand_picture import hand_picture as hand_picture
+from pliant.viewer.still.mended_picture import mended_picture as mended_picture
 from pliant.viewer.still.plan_pictures import CLOSE_UP as CLOSE_UP
 from pliant.viewer.still.plan_pictures import CONTACT_PATCHES as CONTACT_PATCHES
 from pliant.viewer.still.plan_pictures import draw_moment as draw_moment
 from pliant.viewer.still.plan_pictures import save_stills as save_stills
 from pliant.viewer.still.render import look_at as look_at
+from pliant.viewer.still.render import png_bytes as png_bytes
+from pliant.viewer.still.render import png_path as png_path
 from pliant.viewer.still.render import render as render
 from pliant.viewer.still.render import save_png as save_png

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pliant.errors import OptionError, Problem
+from pliant.errors import OptionError
 from pliant.files.export.ros_builder import Stamped
+from pliant.parts import need_module
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -44,10 +45,9 @@ def write_bag(make: Callable[[Typestore], Iterable[Stamped]], path: Path, *, kin
 
 def _type_store(kind: str) -> Typestore:
     """The message definitions: of ROS Noetic for ``ros1``, of ROS 2 Humble for the others."""
-    try:
-        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-    except ImportError:
-        raise OptionError("export", Problem("", "bags need the package 'rosbags'", "pip install rosbags")) from None
+    need_module("rosbags")
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
     if kind != "ros1":
         return get_typestore(Stores.ROS2_HUMBLE)
     store = get_typestore(Stores.ROS1_NOETIC)

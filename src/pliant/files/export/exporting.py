@@ -10,8 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from pliant.control import RunLog
+from pliant.documents import make_room
 from pliant.errors import OptionError, PlanError, Problem, unknown_name
+from pliant.files.export.foxglove import write_plan_layout, write_run_layout
 from pliant.files.export.grasp_array import write_grasp_array
+from pliant.files.export.moveit import write_moveit
 from pliant.files.export.srdf import write_srdf
 from pliant.files.export.tables import write_csv, write_json, write_run_csv, write_run_json
 from pliant.files.plan_file import ARCHIVE as PLAN_ARCHIVE
@@ -63,11 +66,14 @@ FORMATS: dict[str, Callable[[Plan, PlannedGrasp, Path, ExportOptions], tuple[Pat
     "json": lambda plan, grasp, path, options: write_json(plan, path),
     "grasps": lambda plan, grasp, path, options: write_grasp_array(plan, path),
     "srdf": lambda plan, grasp, path, options: write_srdf(plan.task.assembly, path),
+    "moveit": lambda plan, grasp, path, options: write_moveit(plan, path),
+    "foxglove": lambda plan, grasp, path, options: write_plan_layout(plan, grasp, path),
 }
 RUN_FORMATS: dict[str, Callable[[RunLog, Path, ExportOptions], tuple[Path, ...]]] = {
     **{kind: partial(_run_bag, kind) for kind in BAGS},
     "csv": lambda log, path, options: write_run_csv(log, path),
     "json": lambda log, path, options: write_run_json(log, path),
+    "foxglove": lambda log, path, options: write_run_layout(log, path),
 }
 
 
@@ -78,7 +84,8 @@ def export_plan(plan: Plan, path: str | Path, *, format: str, options: ExportOpt
         path: the file, or the folder of a ``ros2`` bag. ``csv`` and ``grasps`` write a second file beside it.
         format: mcap: one MCAP file with ROS 2 messages; ros2: a bag folder (sqlite3); ros1: a ROS 1 bag; csv:
             trajectory and contacts as tables; json: everything but large arrays; grasps: arrays of all grasps (.npz);
-            srdf: the robot's groups and postures.
+            srdf: the robot's groups and postures; moveit: all grasps as MoveIt 2 takes them; foxglove: a layout for the
+            MCAP file.
     """
     options, path = options or ExportOptions(), Path(path)
     if format not in FORMATS:
@@ -88,7 +95,7 @@ def export_plan(plan: Plan, path: str | Path, *, format: str, options: ExportOpt
     if plan.grasps and not 0 <= options.grasp < len(plan.grasps):
         what = f"{options.grasp}"
         raise OptionError("export", Problem("grasp", what, f"the plan has {len(plan.grasps)}, counted from 0"))
-    _not_a_folder(path)
+    make_room(path)
     return FORMATS[format](plan, plan.grasps[options.grasp] if plan.grasps else None, path, options)  # type: ignore[arg-type]
 
 
@@ -97,7 +104,7 @@ def export_run(log: RunLog, path: str | Path, *, format: str, options: ExportOpt
 
     Args:
         path: the file, or the folder of a ``ros2`` bag; ``csv`` writes the events to a second file beside it.
-        format: mcap, ros1, ros2, csv or json, as for plans.
+        format: mcap, ros1, ros2, csv, json or foxglove, as for plans.
     """
     options, path = options or ExportOptions(), Path(path)
     if format not in RUN_FORMATS:
@@ -105,7 +112,7 @@ def export_run(log: RunLog, path: str | Path, *, format: str, options: ExportOpt
         raise OptionError("export", unknown_name(kind, format, RUN_FORMATS, where="format"))
     if not len(log):
         raise PlanError(str(path), "the run has no steps to export")
-    _not_a_folder(path)
+    make_room(path)
     return RUN_FORMATS[format](log, path, options)
 
 
@@ -114,6 +121,9 @@ def export_file(
 ) -> tuple[Path, ...]:
     """Export a plan file or the log of a run, whichever it is."""
     source = Path(source)
+    with contextlib.suppress(OSError, ValueError):  # what is wrong with a name is said where it is used
+        if Path(path).resolve() == source.resolve():
+            raise OptionError(str(path), Problem("", "is the plan or run itself", "name another file"))
     if source.suffix.lower() in (".yaml", ".yml"):
         raise PlanError(str(source), Problem("", "is a document, not a plan", f"plan it first: pliant plan {source}"))
     if _is_run(source):
@@ -131,8 +141,3 @@ def _is_run(source: Path) -> bool:
     if head.startswith((RUN_ARCHIVE.document.encode(), PLAN_ARCHIVE.document.encode())):
         return head.startswith(RUN_ARCHIVE.document.encode())
     return source.suffix.lower() == RUN_ARCHIVE.suffix
-
-
-def _not_a_folder(path: Path) -> None:
-    if path.is_dir():
-        raise OptionError(str(path), Problem("", "is a folder that exists", "name a file or a new folder"))

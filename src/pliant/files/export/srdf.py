@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from pliant.arrays import Floats, Ints
-from pliant.errors import PlanError
+from pliant.errors import OptionError, PlanError, Problem
 from pliant.file_bytes import write_bytes
 from pliant.robot import Assembly
 
@@ -16,6 +16,8 @@ from pliant.robot import Assembly
 def write_srdf(assembly: Assembly, path: Path) -> tuple[Path, ...]:
     """The SRDF to ``path``, the URDF it belongs to beside it (mesh files stay where they are)."""
     beside = path.with_suffix(".urdf")
+    if beside == path:
+        raise OptionError(str(path), Problem("", "is where the URDF goes", f"name it {path.with_suffix('.srdf').name}"))
     write_bytes(path, srdf_text(assembly).encode(), error=PlanError)
     write_bytes(beside, assembly.robot.urdf.to_xml().encode(), error=PlanError)
     return path, beside

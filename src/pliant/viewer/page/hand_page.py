@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.arrays import Floats
-from pliant.errors import DescriptionError, InputError, Problem
+from pliant.errors import DescriptionError, InputError, Problem, repeated
 from pliant.robot import Guess, Hand, HandDescription, Palm, Preshape, link_mesh
 from pliant.viewer.page.markup import message
 from pliant.viewer.scene.colours import GREY, Colour
@@ -97,7 +97,7 @@ class HandPage(ServedPage):
         owner = {link: i for i, finger in enumerate(self.description.fingers) for link in finger.links}
         for n, link in enumerate(robot.urdf.links):
             self._frames[link.name] = scene.add_frame(f"/hand/{n}", show_axes=False)
-            mesh = link_mesh(link, "visual") or link_mesh(link)
+            mesh = link_mesh(link, "visual")
             if mesh is not None:
                 colour = _shade(finger_colour(owner[link.name]).rgb) if link.name in owner else GREY
                 add_mesh(scene, f"/hand/{n}/shape", creased(mesh), colour, side="double")
@@ -222,8 +222,11 @@ class HandPage(ServedPage):
     def _show(self, *, preshape: str | None = None, closed: float | None = None) -> None:
         with self.lock, self.server.atomic():
             before = self.preshape, self._end()
-            self.preshape = self.preshape if preshape is None else preshape
-            self.closed = self.closed if closed is None else closed
+            # A tab can report anything: what cannot be shown would spoil the page for all tabs.
+            if preshape in {known.name for known in self.description.preshapes}:
+                self.preshape = str(preshape)
+            if closed is not None and 0.0 <= closed <= 1.0:
+                self.closed = closed
             if (self.preshape, self._end()) != before:
                 self._add_joints()
             self._place_links()
@@ -242,10 +245,9 @@ class HandPage(ServedPage):
         """All fingers with the values of their fields, at once: a name may be another's while it is being typed."""
         fields = self.description.model_dump()
         names = [str(inputs.name.value) for inputs in self._finger_inputs]
-        for name in names:
-            if names.count(name) > 1:
-                what = f"the name '{name}' is used {names.count(name)} times"
-                raise DescriptionError("hand", Problem("fingers", what, "give each its own name"))
+        for name, count in repeated(names).items():
+            what = f"the name '{name}' is used {count} times"
+            raise DescriptionError("hand", Problem("fingers", what, "give each its own name"))
         new = dict(zip((finger["name"] for finger in fields["fingers"]), names, strict=True))
         for finger, inputs in zip(fields["fingers"], self._finger_inputs, strict=True):
             finger["name"] = new[finger["name"]]

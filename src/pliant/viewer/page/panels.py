@@ -23,6 +23,7 @@ from pliant.viewer.report.plan_text import (
     table,
 )
 from pliant.viewer.scene.colours import ARROW, CENTRE, GHOST, PUSH, WEIGHT, css
+from pliant.viewer.scene.first_picture import DRAWN
 from pliant.viewer.scene.object_surface import ColourBy
 from pliant.viewer.still.render import png_source
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pliant.viewer.page.tab import Tab
 
 SPEEDS = {"1/10": 0.1, "1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
-TEXT_INTERVAL, PLOT_INTERVAL = 0.25, 0.5
+TEXT_INTERVAL, PLOT_INTERVAL = 0.1, 0.5
 """While playing numbers, and plots and pads, are made anew no more often than this [s]."""
 
 
@@ -43,7 +44,7 @@ class Panels:
 
     def __init__(self, tab: Tab) -> None:
         self.tab, self.gui = tab, tab.client.gui
-        self._plotted_at = 0.0
+        self._written_at = self._plotted_at = 0.0
         self.summary = self.gui.add_html("")
         self._add_timeline()
         tabs = self.gui.add_tab_group()
@@ -62,6 +63,7 @@ class Panels:
         with self._legend_panel.add_tab("Colours"):
             self.legend = self.gui.add_html("")
         self._legend_panel.float(x=14, y=-14, width=250)
+        self._drawn = self.gui.add_html("")
 
     def _add_timeline(self) -> None:
         gui, tab = self.gui, self.tab
@@ -119,6 +121,7 @@ class Panels:
         self.hypotheses.show_plan(self.tab.plan)
         self.task.show_task(keep_fields=keep_fields)
         self.show_rank()
+        self._drawn.content = DRAWN
 
     def _show_summary(self) -> None:
         tab = self.tab
@@ -169,8 +172,9 @@ class Panels:
             self.numbers.content = self.plots.content = self.contacts.content = self.pads.content = ""
             return
         now = clock.monotonic()
-        if not every and now - self._plotted_at < TEXT_INTERVAL:
+        if not every and now - self._written_at < TEXT_INTERVAL:
             return
+        self._written_at = now
         cells = "".join(
             f'<tr><td>{escape(row.name)}</td><td class="n" data-pliant="{row.key}">{escape(row.value)}</td></tr>'
             for row in moment_rows(moment)

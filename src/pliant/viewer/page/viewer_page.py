@@ -15,12 +15,11 @@ from typing import Any
 from pliant.planner import Plan, Task
 from pliant.viewer.page.tab import Tab
 from pliant.viewer.report.measured import RunMeasurements
-from pliant.viewer.scene.server import ServedPage
+from pliant.viewer.scene.server import PANEL_WIDTH, ServedPage
 from pliant.viewer.scene.view_options import default_viewpoint
 from pliant.viewer.scene.viewed_task import ViewedTask
+from pliant.viewer.still.plan_pictures import opening_still
 
-PANEL_WIDTH = 400
-"""Of the controls beside the scene [pixels]."""
 Planning = Callable[..., Plan]
 """Called like `pliant.planner.plan`, with ``jobs``, ``seed``, ``progress``, ``improved`` and ``stop``."""
 
@@ -38,13 +37,15 @@ class Viewer(ServedPage):
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 8080, planning: Planning | None = None, jobs: int | None = None
     ) -> None:
+        self.viewed: ViewedTask | None = None
+        self._stills: dict[ViewedTask, bytes] = {}
+        self._drawing = threading.Lock()
         super().__init__(host, port)
         self.planning, self.jobs = planning, jobs
         self.planner_free = threading.Lock()
         """Held by the tab that plans: one search at a time takes all processors."""
         self.server.gui.main_panel.dock_right()
         self.server.gui.main_panel.set_width(PANEL_WIDTH)
-        self.viewed: ViewedTask | None = None
         self._lock = threading.Lock()
         self._tabs: dict[int, Tab] = {}
         self.server.on_client_connect(self._connect)
@@ -72,8 +73,18 @@ class Viewer(ServedPage):
 
     def open_in_new_tabs(self, viewed: ViewedTask) -> None:
         """New tabs open with this; those that are open keep what they show."""
-        self.viewed = viewed
+        self.viewed, self._stills = viewed, {}
         self.set_first_camera(default_viewpoint(viewed.task))
+
+    def still(self) -> bytes | None:
+        """What a new tab will show, by our own renderer; made once for each plan that is opened."""
+        viewed = self.viewed
+        if viewed is None or not viewed.grasps:
+            return None
+        with self._drawing:
+            if viewed not in self._stills:
+                self._stills = {viewed: opening_still(viewed)}
+            return self._stills[viewed]
 
     def _connect(self, client: Any) -> None:
         tab = Tab(self, client)

@@ -91,7 +91,7 @@ def measured_run(run: RunLog | str | Path, plan: Plan) -> RunMeasurements:
         plan: the plan that was run; it knows which finger a contact's link belongs to.
 
     Raises:
-        DocumentError: the log cannot be read, or is of another robot.
+        DocumentError: the log cannot be read, is of another robot, or of a plan with other motions.
     """
     from pliant.control import RunLog
     from pliant.files import load_run
@@ -116,7 +116,7 @@ def measured_run(run: RunLog | str | Path, plan: Plan) -> RunMeasurements:
     torques = {name: values for name, values in torques.items() if np.isfinite(values).any()}
     title = f"{source if isinstance(run, RunLog) else 'run log ' + Path(source).name}: measured values are dotted"
     pads = _pads(log, plan, clock, order)
-    rank = _rank(log, plan, clock, order)
+    rank = _rank(log, plan, clock, order, source)
     bears = _contact_torques(log, plan, rank, order)
     return RunMeasurements(clock[order], forces, joints, torques, bears, title, pads, rank, _pushes(log))
 
@@ -145,10 +145,13 @@ def _plan_clock(log: RunLog) -> Floats:
     return np.asarray(log["plan_time"] if known else log["time"], dtype=np.float64)
 
 
-def _rank(log: RunLog, plan: Plan, clock: Floats, order: Ints) -> int | None:
+def _rank(log: RunLog, plan: Plan, clock: Floats, order: Ints, source: str) -> int | None:
     """The grasp whose joints are those that the run was to follow, if it is clearly one of them.
 
     In logs of earlier versions times and planned joints are a cycle of the controller apart.
+
+    Raises:
+        DocumentError: it was to follow joints that are those of no grasp.
     """
     names = plan.task.assembly.robot.joint_names
     if set(log.joints) != set(names):
@@ -162,6 +165,9 @@ def _rank(log: RunLog, plan: Plan, clock: Floats, order: Ints) -> int | None:
     paths = (grasp.trajectory for grasp in plan.grasps)
     apart = np.array([[np.abs(path.at(clock[i]) - planned[i]).max() for i in some] for path in paths])
     first, *others = np.argsort(apart.mean(axis=1)).tolist()
+    if apart[first].mean() > NEAR:
+        what = f"is of another plan: its planned joints are {apart[first].mean():.2g} rad or m from those of any grasp"
+        raise DocumentError(source, Problem("", what, f"a run of this plan of '{plan.task.name}'"))
     clear = all(apart[first].mean() < 0.5 * apart[other].mean() for other in others)
     return int(first) if clear and apart[first].max() < NEAR else None
 

@@ -15,7 +15,13 @@ _TRIANGLES = 4
 
 
 def glb_bytes(
-    vertices: ArrayLike, faces: ArrayLike, colours: ArrayLike, *, roughness: float = 0.55, opacity: float = 1.0
+    vertices: ArrayLike,
+    faces: ArrayLike,
+    colours: ArrayLike,
+    *,
+    roughness: float = 0.55,
+    opacity: float = 1.0,
+    inside: bool = True,
 ) -> bytes:
     """The file's content.
 
@@ -24,10 +30,11 @@ def glb_bytes(
         faces: m x 3.
         colours: n x 3, sRGB 0..1; the file wants linear light.
         roughness: of the surface, 0 mirror .. 1 chalk.
-        opacity: below 1 what lies behind is seen through it.
+        opacity: below 1 what lies behind is seen through it, further surfaces of the same kind included.
+        inside: whether it is seen from its inner side too.
     """
     surface: dict[str, object] = {"metallicFactor": 0.0, "roughnessFactor": roughness}
-    material: dict[str, object] = {"pbrMetallicRoughness": surface, "doubleSided": True}
+    material: dict[str, object] = {"pbrMetallicRoughness": surface, "doubleSided": inside}
     if opacity < 1.0:
         surface["baseColorFactor"] = [1.0, 1.0, 1.0, opacity]
         material["alphaMode"] = "BLEND"

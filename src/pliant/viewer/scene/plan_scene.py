@@ -22,10 +22,10 @@ from pliant.viewer.scene.glb import glb_bytes
 from pliant.viewer.scene.markers import ForceArrow, cone_mesh, marker_sizes, markers_at
 from pliant.viewer.scene.object_surface import ObjectSurface
 from pliant.viewer.scene.pad_dents import dent_patches
-from pliant.viewer.scene.robot_surfaces import creased, ghost_mesh, hand_links
+from pliant.viewer.scene.robot_surfaces import ColouredMesh, creased, ghost_mesh, hand_links
 from pliant.viewer.scene.view_options import ViewOptions, floor_height
 from pliant.viewer.scene.viewed_task import ViewedTask
-from pliant.viewer.scene.viser_nodes import add_lamps, add_mesh, place, rgb_bytes
+from pliant.viewer.scene.viser_nodes import add_clear_mesh, add_lamps, add_mesh, place, rgb_bytes
 
 TABLE = (0.80, 0.75, 0.67)
 
@@ -57,7 +57,9 @@ class PlanScene:
         self._ghosts: list[Any] = []
         self._liquid: Any = None
         self._links: dict[str, Any] = {}
+        self._hand_shapes: dict[str, ColouredMesh] = {}
         self._hand: list[Any] = []
+        self._hand_opacity = -1.0
         self._arm: list[Any] = []
         self._add_surroundings()
         self.object = scene.add_frame("/object", show_axes=False)
@@ -100,17 +102,25 @@ class PlanScene:
         for n, (name, shapes) in enumerate(self.viewed.robot_shapes().items()):
             # By number: a slash in a link's name would hang it on another link.
             self._links[name] = self.scene.add_frame(f"/robot/{n}", show_axes=False)
-            handles = self._hand if name in of_hand else self._arm
-            handles += [
-                add_mesh(self.scene, f"/robot/{n}/{k}", mesh, colour) for k, (mesh, colour) in enumerate(shapes)
-            ]
+            nodes = {f"/robot/{n}/{k}": shape for k, shape in enumerate(shapes)}
+            if name in of_hand:
+                self._hand_shapes |= nodes
+            else:
+                self._arm += [add_mesh(self.scene, node, *shape) for node, shape in nodes.items()]
         self._style_robot()
         self._place_robot(moment)
 
     def _style_robot(self) -> None:
-        for handle in self._hand:
-            handle.opacity = self.options.hand_opacity if self.options.hand_opacity < 1.0 else None
-            handle.cast_shadow = self.options.hand_opacity >= 0.6
+        opacity = self.options.hand_opacity
+        if self._hand_opacity != opacity and self._hand_shapes:
+            self._hand_opacity = opacity
+            # A node of the same name takes the place of the one before.
+            self._hand = [
+                add_clear_mesh(self.scene, node, *shape, opacity=opacity)
+                if opacity < 1.0
+                else add_mesh(self.scene, node, *shape)
+                for node, shape in self._hand_shapes.items()
+            ]
         for handle in self._arm:
             handle.visible = self.options.arm
 
@@ -247,10 +257,11 @@ class PlanScene:
     def show_ghosts(self, ghosts: list[tuple[Hypothesis, Floats | None]]) -> None:
         """Hands where hypotheses put them, seen through; fingers as in ``q`` or open."""
         self._drop(self._ghosts)
-        style = {"opacity": 0.3 if len(ghosts) < 4 else 0.12, "cast_shadow": False, "receive_shadow": False}
+        opacity = 0.3 if len(ghosts) < 4 else 0.12
         for hypothesis, q in ghosts:
             mesh = ghost_mesh(self.assembly, hypothesis, self.task.T_world_object, q)
-            self._ghosts.append(add_mesh(self.scene, f"/ghosts/{next(self._generation)}", mesh, GHOST, **style))
+            node = f"/ghosts/{next(self._generation)}"
+            self._ghosts.append(add_clear_mesh(self.scene, node, creased(mesh), GHOST, opacity=opacity))
 
     def clear(self) -> None:
         """Take everything off the scene."""

@@ -25,7 +25,7 @@ class ColouredMesh(NamedTuple):
 
 
 def coloured_surfaces(link: Link) -> list[ColouredMesh]:
-    """Visual shapes of a link in its own frame, in the URDF's colours."""
+    """What is seen of a link in its own frame, in the URDF's colours."""
     return [
         ColouredMesh(shape.mesh, shape.colour[:3] if shape.colour is not None else GREY)
         for shape in link_surfaces(link, "visual")
@@ -75,15 +75,13 @@ def ghost_mesh(assembly: Assembly, hypothesis: Hypothesis, T_world_object: pin.S
     if q is None:
         preshape = next(p for p in assembly.hand.preshapes if p.name == hypothesis.preshape)
         q = assembly.preshaped(assembly.q_home, preshape, hypothesis.opening)
-    names = [name for name in hand_links(assembly) if robot.urdf.link(name).visuals]
-    palm, *poses = robot.poses([PALM_FRAME, *names], q)
+    shapes = {name: link_mesh(robot.urdf.link(name), "visual") for name in hand_links(assembly)}
+    seen = {name: mesh for name, mesh in shapes.items() if mesh is not None}
+    palm, *poses = robot.poses([PALM_FRAME, *seen], q)
     T_world_palm = T_world_object * hypothesis.T_object_palm
-    meshes = []
-    for name, T in zip(names, poses, strict=True):
-        mesh = link_mesh(robot.urdf.link(name), "visual")
-        assert mesh is not None
-        meshes.append(mesh.transformed(T_world_palm * palm.actInv(T)))
-    return _joined(meshes)
+    return _joined(
+        [mesh.transformed(T_world_palm * palm.actInv(T)) for mesh, T in zip(seen.values(), poses, strict=True)]
+    )
 
 
 def creased(mesh: Mesh) -> Mesh:

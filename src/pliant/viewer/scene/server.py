@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import threading
 import warnings
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Self
 
 from pliant.errors import OptionError, Problem
+from pliant.parts import need
+from pliant.viewer.scene.first_picture import with_still
+from pliant.viewer.scene.guard import Guard, guarded
 from pliant.viewer.scene.view_options import FIELD_OF_VIEW, Viewpoint
 
-LOCAL = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine that no other one can reach."""
+PANEL_WIDTH = 400
+"""Of the controls beside the scene [pixels]."""
 PORTS = 100
 """How many are tried."""
 
@@ -25,17 +26,23 @@ class ServedPage:
     """A page with a running server. Close it, or use it as a context.
 
     Args:
-        host: where it listens; 127.0.0.1 is this machine only.
+        host: where it listens; 127.0.0.1 is this machine only. Elsewhere who comes must know a token.
         port: the first to try, then those above it, a hundred in all; 0 for any that is free.
     """
 
     def __init__(self, host: str, port: int) -> None:
-        self.server = start_server(host, port)
+        self._guard = Guard(host)
+        self.server = start_server(host, port, self._guard, self.still)
+
+    def still(self) -> bytes | None:
+        """A PNG file to be looked at until the browser has drawn the scene; None for none."""
+        return None
 
     @property
     def address(self) -> str:
-        """What to type into a browser."""
-        return server_address(self.server)
+        """What to type into a browser; with a token where other machines can reach the page."""
+        token = f"/?token={self._guard.token}" if self._guard.token else ""
+        return server_address(self.server) + token
 
     def set_first_camera(self, viewpoint: Viewpoint, field_of_view: float = FIELD_OF_VIEW) -> None:
         """Where the camera of a new tab stands; the field of view is vertical [rad]."""
@@ -53,6 +60,10 @@ class ServedPage:
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
+    def _repr_html_(self) -> str:
+        """The page in the cell of a notebook, for as long as it is served."""
+        return f'<iframe src="{self.address}" title="pliant" width="100%" height="640" style="border:0"></iframe>'
+
     def __enter__(self) -> Self:
         return self
 
@@ -61,19 +72,27 @@ class ServedPage:
 
 
 def server_address(server: Any) -> str:
-    """What to type into a browser."""
+    """Where a server listens, as a browser takes it."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.get_host(), server.get_host())
     return f"http://{f'[{host}]' if ':' in host else host}:{server.get_port()}"
 
 
-def start_server(host: str, port: int) -> Any:
-    """A viser server that listens on ``host`` and offers nothing to share."""
+def start_server(host: str, port: int, guard: Guard, still: Callable[[], bytes | None]) -> Any:
+    """A viser server that listens on ``host``, asks ``guard`` about every request and offers nothing to share.
+
+    Args:
+        still: as in `with_still`.
+    """
+    need("viewer")
     import viser
 
     # A tab may close while something is being sent to it; that is no news for anybody.
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
-        with contextlib.redirect_stdout(io.StringIO()), _only_own_pages(host):
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            guarded(guard, lambda answer: with_still(answer, still, PANEL_WIDTH)),
+        ):
             # Asked before: viser waits for ever for a host that is not this machine's, and for a port above the last.
             free = _free_port(host, port)
             server = viser.ViserServer(host=host, port=free, label="pliant", verbose=False)
@@ -87,28 +106,6 @@ def start_server(host: str, port: int) -> Any:
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(20, 90, 160))
     server.gui.set_panel_label("pliant")
     return server
-
-
-@contextlib.contextmanager
-def _only_own_pages(host: str) -> Iterator[None]:
-    """Connections that a page of another site makes are refused, while the server listens on this machine only.
-
-    A browser lets any page connect to 127.0.0.1 and sends where the page came from (Origin). viser does not check
-    that, so the function with which it starts to listen gets what to allow. Other programs send no origin.
-    """
-    import websockets.asyncio.server as library
-
-    if host not in LOCAL:
-        yield
-        return
-    listen = library.serve
-    names = "|".join(re.escape(name) for name in (*LOCAL, "[::1]"))
-    own = [None, re.compile(rf"https?://({names})(:[0-9]+)?")]
-    library.serve = partial(listen, origins=own)  # type: ignore[assignment, misc]
-    try:
-        yield
-    finally:
-        library.serve = listen  # type: ignore[misc]
 
 
 def _free_port(host: str, first: int) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pliant.arrays import Floats
 from pliant.objects import Mesh
 from pliant.viewer.scene.colours import Colour
+from pliant.viewer.scene.glb import glb_bytes
 
 
 def add_lamps(scene: Any, centre: ArrayLike) -> None:
@@ -27,6 +28,18 @@ def add_lamps(scene: Any, centre: ArrayLike) -> None:
 def add_mesh(scene: Any, name: str, mesh: Mesh, colour: Colour | Floats, **options: Any) -> Any:
     """The handle of a mesh of one colour; options are viser's."""
     return scene.add_mesh_simple(name, mesh.vertices, mesh.faces, color=rgb_bytes(colour), **options)
+
+
+def add_clear_mesh(scene: Any, name: str, mesh: Mesh, colour: Colour | Floats, *, opacity: float) -> Any:
+    """The handle of a mesh that is seen through.
+
+    As a glTF file, because its surfaces blend without hiding each other. Those of `add_mesh` hide what is drawn after
+    them, in whatever order triangles come: where links reach into each other that gives speckles, which change as the
+    camera moves.
+    """
+    colours = np.tile(np.asarray(colour, dtype=np.float64), (len(mesh.vertices), 1))
+    data = glb_bytes(mesh.vertices, mesh.faces, colours, roughness=1.0, opacity=opacity, inside=False)
+    return scene.add_glb(name, data, cast_shadow=False, receive_shadow=False)
 
 
 def rgb_bytes(colour: Colour | Floats) -> tuple[int, int, int]:

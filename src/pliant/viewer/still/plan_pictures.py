@@ -17,8 +17,9 @@ from pliant.viewer.scene.markers import cone_mesh, marker_sizes, markers_at
 from pliant.viewer.scene.object_surface import VESSEL_OPACITY, ColourBy, ObjectSurface
 from pliant.viewer.scene.pad_dents import dent_patches
 from pliant.viewer.scene.robot_surfaces import hand_links, robot_drawables
-from pliant.viewer.scene.view_options import ViewOptions, default_viewpoint, floor_height
-from pliant.viewer.still.render import look_at, render, save_png
+from pliant.viewer.scene.view_options import FIELD_OF_VIEW, ViewOptions, default_viewpoint, floor_height
+from pliant.viewer.scene.viewed_task import ViewedTask
+from pliant.viewer.still.render import look_at, png_bytes, render, save_png
 
 WOOD = (0.60, 0.56, 0.50)
 """The page's table colour under the stills' stronger lamp."""
@@ -134,6 +135,16 @@ def draw_moment(
     camera = look_at(target + away, target, field_of_view_deg=34.0)
     items = moment_drawables(task, surface, moment, options)
     return render(items, camera, width=width, height=height, ground=floor_height(task))
+
+
+def opening_still(viewed: ViewedTask, *, width: int = 480, height: int = 300) -> bytes:
+    """The PNG file of what a page shows of a plan when it opens, from where its camera stands; coarse, but soon."""
+    task, surface = viewed.task, viewed.surface(viewed.first)
+    moment = surface.timeline.at(float(surface.timeline.times[0]))
+    eye, target = default_viewpoint(task)
+    camera = look_at(eye, target, field_of_view_deg=np.degrees(FIELD_OF_VIEW))
+    items = moment_drawables(task, surface, moment, ViewOptions())
+    return png_bytes(render(items, camera, width=width, height=height))
 
 
 def save_stills(plan: Plan, folder: str | Path, *, width: int = 960, height: int = 640) -> list[Path]:

@@ -132,19 +132,19 @@ def _corner_normals(vertices: Floats, faces: Ints) -> Floats:
     a, b, c = (vertices[faces[:, i]] for i in range(3))
     vector = np.cross(b - a, c - a)
     unit = vector / np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-300)
-    order = np.argsort(faces.ravel(), kind="stable")
-    vertex = faces.ravel()[order]
+    corner_vertex = faces.ravel()
+    order = np.argsort(corner_vertex, kind="stable")
     face = order // 3
-    counts = np.bincount(vertex, minlength=len(vertices))
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    counts = np.bincount(corner_vertex, minlength=len(vertices))
+    starts = np.concatenate([[0], np.cumsum(counts)])[corner_vertex]
     result = np.zeros((len(faces) * 3, 3))
+    left = np.arange(len(corner_vertex))
     for offset in range(int(counts.max(initial=0))):
-        # The offset-th face around each corner's vertex, for all corners at once.
-        has = offset < counts[faces.ravel()]
-        other = face[np.minimum(starts[faces.ravel()] + offset, len(face) - 1)]
-        mine = np.repeat(np.arange(len(faces)), 3)
-        near = has & (np.einsum("ij,ij->i", unit[other], unit[mine]) > CREASE)
-        result[near] += vector[other[near]]
+        # The offset-th face around each corner's vertex, for all corners that have so many at once.
+        left = left[offset < counts[corner_vertex[left]]]
+        other = face[starts[left] + offset]
+        near = np.einsum("ij,ij->i", unit[other], unit[left // 3]) > CREASE
+        result[left[near]] += vector[other[near]]
     length = np.linalg.norm(result, axis=1, keepdims=True)
     result = np.where(length > 0, result / np.maximum(length, 1e-300), np.repeat(unit, 3, axis=0))
     return result.reshape(-1, 3, 3)
@@ -276,8 +276,14 @@ def png_source(picture: NDArray[np.uint8] | Image) -> str:
 
 def save_png(picture: NDArray[np.uint8] | Image, path: str | Path) -> Path:
     """Write a picture; folders are made as needed, a file of that name is replaced when the new one is complete."""
+    path = png_path(path)
+    write_bytes(path, png_bytes(picture), error=OptionError)
+    return path
+
+
+def png_path(path: str | Path) -> Path:
+    """The path itself, if a picture can have this name."""
     path = Path(path)
     if path.suffix.lower() != ".png":
         raise OptionError(str(path), Problem("", f"pictures are not written as '{path.suffix}'", "a name in .png"))
-    write_bytes(path, png_bytes(picture), error=OptionError)
     return path
