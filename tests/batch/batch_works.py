@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,24 @@ def _chaos(arguments: Mapping[str, Any], files: Path) -> Iterator[dict[str, Any]
 
 
 def _pull_the_plug(raylet: int, once: Path) -> None:
-    """If this runs on that node, and for the first time: kill all its processes, as when a machine goes dark."""
+    """On that node, at its second item: kill all its processes, as when a machine goes dark.
+
+    On the other nodes: wait until that has happened, however long the doomed node takes to start its workers.
+    """
 
     def parent(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
-    if parent(os.getppid()) != raylet or once.exists():
+    if parent(os.getppid()) != raylet:
+        end = time.monotonic() + 120.0
+        while not once.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        return
+    visited = once.with_name("visited")
+    if not visited.exists():
+        visited.touch()
+        return
+    if once.exists():
         return
     once.touch()
     children = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
