@@ -19,6 +19,7 @@ import argparse
 import resource
 import time
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +40,53 @@ SOON = 20.0
 """A good grasp should be there after so long [s]."""
 
 
-def searched(task: Task, seconds: float, jobs: int, seed: int = 0) -> tuple[Plan, dict[str, Any]]:
-    """Search for so long, and note when it became better."""
+def workers_cpu() -> float:
+    """CPU time that the processes of the planner have used [s]."""
+    ticks = 0
+    for process in active_children():
+        stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        ticks += int(stat[11]) + int(stat[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def searched(
+    task: Task, seconds: float, jobs: int, seed: int = 0, *, by_cpu: bool = False
+) -> tuple[Plan, dict[str, Any]]:
+    """Search for so long, and note when it became better.
+
+    By CPU time: a second is over when the processes have used one each.
+    """
     prepare_object(task.body)
     task = replace(task, options=replace(task.options, effort="thorough"))
-    found: list[float] = []
-    result = plan(task, jobs=jobs, seed=seed, seconds=seconds, improved=lambda grasp: found.append(grasp.largest_force))
+    began: list[float] = []
+    found: list[tuple[float, float]] = []
+
+    def now() -> float:
+        return workers_cpu() / jobs if by_cpu else time.monotonic()
+
+    def progress(what: str, *counts: Any) -> None:
+        if what == "searching" and not began:
+            began.append(now())
+
+    def improved(grasp: PlannedGrasp) -> None:
+        found.append((now() - began[0], grasp.largest_force))
+
+    def stop() -> bool:
+        return bool(began) and now() - began[0] > seconds
+
+    result = plan(task, jobs=jobs, seed=seed, progress=progress, improved=improved, stop=stop)
     problems = [str(problem) for problem in verify_plan(result).problems] if result.grasps else []
     least = min((grasp.largest_force for grasp in result.grasps), default=np.nan)
     contacts = len(result.best.grasp.contacts) if result.best is not None else 3
     return result, {
         "seed": seed,
         "seconds": seconds,
-        "first_s": result.first_s,
-        "improved_s": result.improved_s,
+        "by_cpu": by_cpu,
+        "first_s": found[0][0] if found else np.nan,
+        "improved_s": found[-1][0] if found else np.nan,
         "least_n": least,
         "bound_n": least_force(task, contacts),
-        "improvements_n": found,
+        "improvements": found,
         "tried": [result.tried.promised, result.tried.pressed, result.tried.stable, result.tried.completed],
         "cpu_s": result.cpu_s,
         "worker_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
@@ -64,33 +95,32 @@ def searched(task: Task, seconds: float, jobs: int, seed: int = 0) -> tuple[Plan
     }
 
 
-def table(names: list[str], seconds: float, jobs: int, save: Path | None) -> dict[str, Any]:
-    """One long search for each task, and one of `SOON`."""
+def table(names: list[str], seconds: float, jobs: int, save: Path | None, by_cpu: bool) -> dict[str, Any]:
+    """A long search for each task, and how far it was after `SOON`."""
     print(f"\n| task | first [s] | best of {SOON:g} s [N] | best of {seconds:g} s | bound | pressed | stable | check |")
     print("|---|---|---|---|---|---|---|---|")
     rows: dict[str, Any] = {}
     for name in names:
-        task = load_task(name)
-        _, soon = searched(task, SOON, jobs)
-        result, long = searched(task, seconds, jobs) if seconds > SOON else (None, soon)
-        _, pressed, stable, _ = long["tried"]
-        forces = f"{soon['least_n']:.3g} | {long['least_n']:.3g} | {long['bound_n']:.2g}"
-        problems = len(soon["problems"]) + len(long["problems"])
+        result, row = searched(load_task(name), seconds, jobs, by_cpu=by_cpu)
+        row["soon_n"] = min((force for when, force in row["improvements"] if when <= SOON), default=np.nan)
+        _, pressed, stable, _ = row["tried"]
+        forces = f"{row['soon_n']:.3g} | {row['least_n']:.3g} | {row['bound_n']:.2g}"
         share = f"{stable / max(pressed, 1):.0%}"
-        print(f"| {name} | {soon['first_s']:.1f} | {forces} | {pressed} | {share} | {problems} problems |", flush=True)
-        rows[name] = {"soon": soon, "long": long}
-        if save is not None and result is not None and result.grasps:
+        problems = len(row["problems"])
+        print(f"| {name} | {row['first_s']:.1f} | {forces} | {pressed} | {share} | {problems} problems |", flush=True)
+        rows[name] = row
+        if save is not None and result.grasps:
             save.mkdir(parents=True, exist_ok=True)
             save_plan(result, save / f"{name}.plan")
-    first = [row["soon"]["first_s"] for row in rows.values()]
-    near = sum(row["soon"]["least_n"] <= 1.1 * row["long"]["least_n"] for row in rows.values())
+    first = [row["first_s"] for row in rows.values()]
+    near = sum(row["soon_n"] <= 1.1 * row["least_n"] for row in rows.values())
     print(f"\nfirst operation: median {np.nanmedian(first):.1f} s, longest {np.nanmax(first):.1f} s, ", end="")
     print(f"{int(np.isnan(first).sum())} without; within 10 % of the long search: {near} of {len(rows)}")
-    print(f"largest worker: {max(row['long']['worker_mb'] for row in rows.values()):.0f} MB")
+    print(f"largest worker: {max(row['worker_mb'] for row in rows.values()):.0f} MB")
     return rows
 
 
-def spread(names: list[str], seconds: float, jobs: int, seeds: int) -> dict[str, Any]:
+def spread(names: list[str], seconds: float, jobs: int, seeds: int, by_cpu: bool) -> dict[str, Any]:
     """The same search with other seeds."""
     print(
         f"\n| task | seeds | best of {seconds:g} s [N]: least | median | largest | spread | first [s]: median | most |"
@@ -98,7 +128,7 @@ def spread(names: list[str], seconds: float, jobs: int, seeds: int) -> dict[str,
     print("|---|---|---|---|---|---|---|---|")
     rows: dict[str, Any] = {}
     for name in names:
-        runs = [searched(load_task(name), seconds, jobs, seed)[1] for seed in range(seeds)]
+        runs = [searched(load_task(name), seconds, jobs, seed, by_cpu=by_cpu)[1] for seed in range(seeds)]
         forces, first = np.array([run["least_n"] for run in runs]), np.array([run["first_s"] for run in runs])
         low, middle, high = np.nanmin(forces), np.nanmedian(forces), np.nanmax(forces)
         print(
@@ -179,6 +209,7 @@ def main() -> None:
     parser.add_argument("--rigid", action="store_true", help="plan with the object taken for rigid instead")
     parser.add_argument("--usable", action="store_true", help="usable hypotheses by method instead")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cpu", action="store_true", help="seconds of CPU time of each process: on a busy machine")
     parser.add_argument("--save", type=Path, help="folder for the plans of the long searches")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/planner.json"))
     chosen = parser.parse_args()
@@ -191,9 +222,9 @@ def main() -> None:
         print("\n| taken for rigid | fingers where its kept grasps put them |\n|---|---|")
         record["rigid"] = {name: rigid(load_task(name), chosen.seconds, chosen.jobs) for name in names}
     elif chosen.seeds:
-        record["seeds"] = spread(names, chosen.seconds, chosen.jobs, chosen.seeds)
+        record["seeds"] = spread(names, chosen.seconds, chosen.jobs, chosen.seeds, chosen.cpu)
     else:
-        record["tasks"] = table(names, chosen.seconds, chosen.jobs, chosen.save)
+        record["tasks"] = table(names, chosen.seconds, chosen.jobs, chosen.save, chosen.cpu)
     print(f"\n{time.monotonic() - began:.0f} s")
     write(chosen.out, record)
 

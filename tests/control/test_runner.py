@@ -88,10 +88,14 @@ def test_a_driver_that_raises_is_stopped_and_the_log_is_kept(
 
 @pytest.mark.parametrize(("name", "said"), [("SIGINT", "keyboard"), ("SIGTERM", "by SIGTERM"), ("SIGHUP", "by SIGHUP")])
 def test_a_signal_stops_the_robot_first_and_a_second_one_does_not_interrupt_the_stop(
-    thing: MadeTask, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+    thing: MadeTask, name: str, said: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     hand = Commands(thing.grasp, thing.task.assembly, start=thing.grasp.trajectory.q[0])
     number, ignored = getattr(signal, name), []
+    before = signal.getsignal(number)
+    if before is signal.SIG_IGN:  # under nohup, where SIGHUP shall not stop a run
+        signal.signal(number, signal.SIG_DFL)
+        request.addfinalizer(lambda: signal.signal(number, before))
     command, stop = hand.command_positions, hand.emergency_stop
 
     def commanded(positions: np.ndarray) -> None:
