@@ -33,6 +33,8 @@ PLACES = 3
 """Places on the path of the move at which the fingers' reach is looked at."""
 TABLE = 25
 """Closing parameters at which a finger's links are placed."""
+BELIEVED = 3e-3
+"""Sample points of a link that are further away than this show that it is free [m]."""
 WORTH_MOVING = 0.02
 """An open hand that is deeper than this inside the object is not moved out of it [m]."""
 GIVE_UP = 6
@@ -110,7 +112,9 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
     groups = hand.groups(preshape, hypothesis.fingers)
     start = hand.q_open(preshape, hypothesis.posture)
     q_open = hand.at_opening(start, groups, hypothesis.opening)
-    gap, link = open_hand_gap(context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT)
+    gap, link = open_hand_gap(
+        context.prepared, hand, q_open, hypothesis.T_object_palm, margin=AT_OBJECT, believed=BELIEVED
+    )
     if gap < AT_OBJECT:
         failure = Failure(Reason.OPEN_HAND_IN_OBJECT, AT_OBJECT - gap, detail=link)
         return Aim(hypothesis, Grade(7, AT_OBJECT - gap), failure, _out_of_object(context, q_open, hypothesis))

@@ -90,11 +90,20 @@ def close_around(context: PlanningContext, hypothesis: Hypothesis, q_arm: Floats
 
 
 def open_hand_gap(
-    prepared: PreparedObject, hand: ClosingHand, q: Floats, T_object_palm: pin.SE3, *, margin: float = 0.0
+    prepared: PreparedObject,
+    hand: ClosingHand,
+    q: Floats,
+    T_object_palm: pin.SE3,
+    *,
+    margin: float = 0.0,
+    believed: float = np.inf,
 ) -> tuple[float, str]:
     """Distance between the open hand and the object where it is below ``margin``, else a lower bound of it; the link.
 
     Negative: they overlap [m].
+
+    Args:
+        believed: sample points of a link that are further away than this are believed [m].
     """
     poses = hand.poses(q, T_object_palm)
     everything = tuple(range(len(hand.links)))
@@ -108,9 +117,9 @@ def open_hand_gap(
         if bounds[i] > min(best, margin):
             best, where = min((best, where), (float(bounds[i]), i))
             break
-        gap = clearance(prepared, hand.links[i].surface, poses[i])
+        gap = inside[i] if inside[i] > believed else clearance(prepared, hand.links[i].surface, poses[i])
         if gap < best:
-            best, where = gap, i
+            best, where = float(gap), i
         if best < 0.0:
             break
     return float(best), hand.links[where].name

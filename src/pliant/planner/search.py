@@ -33,8 +33,9 @@ FIRST = 240
 """So many hypotheses are graded before anything else is done, of all kinds alike."""
 COSTS = {Look: 50.0, Mend: 35.0, Improve: 120.0, Press: 800.0}
 """About what questions take [ms of CPU time]; constants, so that the same questions are asked on every machine."""
-SHARES = {"explore": 0.3, "improve": 0.3, "press": 0.4}
-"""Of that time for looking for other grasps, for improving promises and for pressing."""
+SHARES = {"explore": 0.3, "improve": 0.35, "press": 0.25, "fill": 0.1}
+"""Of that time for looking for other grasps, for improving promises, for pressing what may become the best and for
+pressing what is merely kept beside it."""
 BEFORE = 800.0
 """Nothing is pressed while less than this was spent on looking and improving [ms]."""
 FAIR = 4.0
@@ -253,10 +254,15 @@ class Search:
             return None
         if self._grasps and self._since >= self._stale:
             return None
-        ways = {"explore": self._look, "improve": self._improve, "press": lambda: self._press(self._to_press())}
+        ways = {
+            "explore": self._look,
+            "improve": self._improve,
+            "press": lambda: self._press(self._to_press(best=True)),
+            "fill": lambda: self._press(self._to_press(best=False)),
+        }
         order = sorted(SHARES, key=lambda work: self._spent[work] / SHARES[work])
         if self._spent["explore"] + self._spent["improve"] < BEFORE:
-            order.sort(key=lambda work: work == "press")
+            order.sort(key=lambda work: work in ("press", "fill"))
         for work in order:
             question = ways[work]()
             if question is not None:
@@ -265,7 +271,7 @@ class Search:
                 for other in SHARES:
                     self._spent[other] = max(self._spent[other], level * SHARES[other])
                 self._spent[work] += COSTS[type(question)]
-                self._since = 0 if work == "press" else self._since + 1
+                self._since = 0 if isinstance(question, Press) else self._since + 1
                 return question
         return None
 
@@ -278,10 +284,13 @@ class Search:
             return False
         return promised <= NEAR_BEST * min(other.promised for other in self._candidates.values())
 
-    def _to_press(self) -> _Candidate | None:
-        """The best candidate that is not pressed yet, if it is good enough to be kept."""
-        bound = self._bound()
-        ready = [c for c in self._candidates.values() if not c.pressed and c.expected < bound and self._fair(c)]
+    def _to_press(self, *, best: bool) -> _Candidate | None:
+        """The best candidate that is not pressed yet, if it is expected to become the best grasp, or good enough to be
+        kept beside that.
+        """
+        between = np.inf if scored(self.options) else self._best
+        low, high = (0.0, between) if best else (between, self._bound())
+        ready = [c for c in self._candidates.values() if not c.pressed and low <= c.expected < high and self._fair(c)]
         for candidate in sorted(ready, key=lambda c: (c.expected, c.aim.hypothesis.number)):
             if candidate.expected < BETTER * self._alike(candidate.aim.hypothesis):
                 return candidate
