@@ -225,8 +225,9 @@ def test_drivers_that_cannot_are_refused_in_words(thing: MadeTask) -> None:
     hand.torque_joints = (*hand.joint_names, "sixth_finger")
     with pytest.raises(OptionError, match="sixth_finger"):
         torque_drive(hand, assembly)
-    with pytest.raises(OptionError, match="stiffness"):
-        TorqueOptions(stiffness=-1.0)
+    for stiffness in (-1.0, 0.0, np.nan):
+        with pytest.raises(OptionError, match=r"stiffness: .*1 to 100000"):
+            TorqueOptions(stiffness=stiffness)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,20 @@ def test_forces_that_the_drive_cannot_make_are_not_promised(gripper: Assembly) -
         assert (forces is not None) is there
 
 
+def test_weak_springs_share_a_load_and_none_at_all_are_refused(gripper: Assembly) -> None:
+    """Balance -G f = w_ext, which holds for every K; springs of 0 have none: 1 / 0 is no compliance."""
+    now = pads_at(gripper, gripper.robot.q([0.03]), np.array([0.0, 0.0, 0.05]))
+    load, law, planned = weight_across(now, 2.0), TorqueLaw(gripper), np.array([[0.0, 0.0, 3.0]] * 2)
+    known = {"friction": MU, "load": load, "centre": now.points.mean(axis=0), "planned": planned}
+    for stiffness in (1.0, np.inf):
+        forces = law.forces(now, joint_stiffness=np.full(gripper.robot.dof, stiffness), **known)
+        assert forces is not None
+        np.testing.assert_allclose(np.einsum("nij,nj->i", now.axes, forces), -load[:3], atol=1e-6)
+    for stiffness in (0.0, -1.0, np.nan):
+        with pytest.raises(OptionError, match=r"joint_stiffness: .*above 0"):
+            law.forces(now, joint_stiffness=np.full(gripper.robot.dof, stiffness), **known)
+
+
 @pytest.mark.slow
 def test_a_pinched_ball_is_pressed_with_the_force_that_was_commanded(gripper: Assembly) -> None:
     """Statics: a ball between two pads that nothing else touches is pressed by f where the drive gives -2 f. True

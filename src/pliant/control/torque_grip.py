@@ -46,6 +46,7 @@ class TorqueOptions:
 
     Args:
         stiffness: force per distance from the plan, at least [N/m]: at 200 a contact 1 mm off is pushed by 0.2 N.
+            Torques alone would let the object go wherever the load is wrong by: 1 or more.
         damping: force per speed beside the plan [N s/m].
         ramp: how long the forces take to grow from the touch to the grip, at least [s].
         margin: how far every contact stays from slipping, as part of the load; the planner's own.
@@ -57,11 +58,11 @@ class TorqueOptions:
     margin: float = 0.05
 
     def __post_init__(self) -> None:
-        most = {"stiffness": 1e5, "damping": 1e4, "ramp": 60.0, "margin": 10.0}
+        ranges = {"stiffness": (1.0, 1e5), "damping": (0.0, 1e4), "ramp": (0.0, 60.0), "margin": (0.0, 10.0)}
         wrong = [
-            Problem(name, f"{value!r}", f"0 to {most[name]:g}")
+            Problem(name, f"{value!r}", f"{ranges[name][0]:g} to {ranges[name][1]:g}")
             for name, value in vars(self).items()
-            if not 0 <= value <= most[name]
+            if not ranges[name][0] <= value <= ranges[name][1]
         ]
         if wrong:
             raise OptionError("torques", wrong)

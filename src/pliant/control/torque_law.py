@@ -63,11 +63,15 @@ class TorqueLaw:
             friction, radius, max_force, contact_stiffness: of the contacts.
             load: force and torque about ``centre``, world [N, N m].
             centre: centre of mass, world [m].
-            joint_stiffness: of all joints, as they are controlled [N m/rad, N/m]; stiff if left out.
+            joint_stiffness: of all joints, as they are controlled, above 0 [N m/rad, N/m]; stiff if left out.
             weight: what all joints bear besides [N m, N].
             load_reserve: 1 or more.
             planned: n x 3, in the contact frames [N].
         """
+        if joint_stiffness is not None and not (np.asarray(joint_stiffness)[self.joints] > 0.0).all():
+            least = float(np.min(np.asarray(joint_stiffness)[self.joints]))
+            allowed = "above 0 for all joints that take torques: without springs nothing shares the load"
+            raise OptionError("torque law", Problem("joint_stiffness", f"{least:g}", allowed))
         contacts = ContactSet.from_arrays(
             now.points,
             now.axes[:, :, 2],
