@@ -92,6 +92,7 @@ class PlanningContext:
             pushes=task.goal.disturbances,
             objective=task.options.cost,
             least=least_felt(task.assembly),
+            beside=task.uncertainty.position,
         )
         self.presser = Presser(self.prepared, task.body, self.hand, wanted)
         self.ik = InverseKinematics(self.robot, PALM_FRAME)

@@ -60,6 +60,7 @@ class WantedForces:
         pushes: what may come on top of the weight, whatever that is.
         objective: what is made small: the largest force, or [D]'s loading.
         least: smallest normal force of a contact [N]: what pads measure reliably.
+        beside: how far the object may lie beside its planned place [m]; a pinch that it stands on must bear that.
 
     Attributes:
         load: nominal weight as a wrench about the centre of mass, world [N, N m].
@@ -76,8 +77,9 @@ class WantedForces:
         pushes: Sequence[Push] = (),
         objective: Objective | str = Objective.LARGEST,
         least: float = 0.0,
+        beside: float = 0.0,
     ) -> None:
-        self.weight, self.reserve, self.least = weight, reserve, least
+        self.weight, self.reserve, self.least, self.beside = weight, reserve, least, beside
         self.load = np.concatenate([weight.force, np.zeros(3)])
         self.pushes = push_wrenches(pushes)
         more = (reserve.load - 1.0) * self.load
@@ -98,6 +100,7 @@ class WantedForces:
         pushes: Sequence[Push] = (),
         objective: Objective | str = Objective.LARGEST,
         least: float = 0.0,
+        beside: float = 0.0,
     ) -> WantedForces:
         """What a body needs.
 
@@ -106,12 +109,18 @@ class WantedForces:
             margin: as part of its weight on the earth (`margin_force`).
             reserve: none when left out.
             gravity: acceleration in the world [m/s^2].
-            pushes, objective, least: as of the class.
+            pushes, objective, least, beside: as of the class.
         """
         weight = Weight(body, np.asarray(gravity, dtype=np.float64))
         newtons = margin_force(margin, body.mass, gravity, pushes)
         return cls(
-            weight, margin=newtons, reserve=reserve or Reserve(), pushes=pushes, objective=objective, least=least
+            weight,
+            margin=newtons,
+            reserve=reserve or Reserve(),
+            pushes=pushes,
+            objective=objective,
+            least=least,
+            beside=beside,
         )
 
     @property
@@ -149,17 +158,18 @@ class WantedForces:
         """
         contacts = self._reserved(contacts)
         worst = self._balancing(contacts, centre, self.load, normal_forces)
-        if not len(self.disturbances) or worst.forces is None or worst.moments is None:
+        changes = self._changes(contacts, centre)
+        if not len(changes) or worst.forces is None or worst.moments is None:
             return worst
         stiffness = contact_stiffness(contacts, drives.jacobian, drives.compliance)
-        shifts = -self.disturbances @ weighted_right_inverse(grasp_matrix(contacts, centre), stiffness).T
+        shifts = -changes @ weighted_right_inverse(grasp_matrix(contacts, centre), stiffness).T
         # the springs' own answer bounds from above what friction must do, so most loads need not be looked at
         bounds = _usage(contacts, contacts.stacked(worst.forces, worst.moments) + shifts)
         for k in np.argsort(-bounds):
             if bounds[k] <= worst.usage:
                 break
             normal = np.maximum(normal_forces + shifts[k][contacts.layout.normal], 0.0)
-            answer = self._balancing(contacts, centre, self.load + self.disturbances[k], normal)
+            answer = self._balancing(contacts, centre, self.load + changes[k], normal)
             worst = max(worst, answer, key=lambda result: result.usage)
         return worst
 
@@ -187,7 +197,16 @@ class WantedForces:
         return Failure(Reason.NO_FORCES, 1.0, detail=f"to blame: {blamed}")
 
     def _solve(self, solver: ForceSolver, contacts: ContactSet, centre: Floats, drives: Drives) -> ForceResult:
-        return drives.solve(solver, self._reserved(contacts), self.load, centre, self.disturbances)
+        return drives.solve(solver, self._reserved(contacts), self.load, centre, self._changes(contacts, centre))
+
+    def _changes(self, contacts: ContactSet, centre: Floats) -> Floats:
+        """All that may come on top of the nominal weight on these contacts, m x 6."""
+        torque = tipping(contacts.points, centre, self.load[:3], self.beside)
+        if torque is None:
+            return self.disturbances
+        tips = np.array([np.concatenate([np.zeros(3), side * torque]) for side in (1.0, -1.0)])
+        each = self.disturbances if len(self.disturbances) else np.zeros((1, 6))
+        return (each[:, None] + tips[None]).reshape(-1, 6)
 
     def _balancing(self, contacts: ContactSet, centre: Floats, load: Floats, normal: Floats) -> FrictionResult:
         return balancing_friction(contacts, load, normal, centre=centre, tolerance=UNBALANCED)
@@ -205,6 +224,31 @@ def margin_force(share: float, mass: float, gravity: ArrayLike, pushes: Sequence
     if not np.any(gravity) and not pushes:
         share = max(share, LEAST_MARGIN)
     return share * GRAVITY * mass
+
+
+def tipping(points: Floats, centre: Floats, weight: Floats, beside: float) -> Floats | None:
+    """The torque with which an object falls over on a pinch, where it lies so far beside the plan [N m].  (theory 8.10)
+
+    An object that hangs below the line between two contacts swings until its weight is below it. One that stands on the
+    line falls over, unless the two patches hold it. None for more contacts, and for an object that hangs, or whose
+    centre of mass is no higher above the line than it may lie beside it.
+
+    Args:
+        points: n x 3, contacts [m].
+        centre: of mass [m].
+        weight: [N].
+        beside: [m].
+    """
+    size = float(np.linalg.norm(weight))
+    if len(points) != 2 or size == 0.0 or beside <= 0.0:
+        return None
+    line = points[1] - points[0]
+    line = line / max(float(np.linalg.norm(line)), 1e-12)
+    up = (line * (weight @ line) - weight) / size
+    level = float(np.linalg.norm(up))  # 1 where the line is level, 0 where it is upright
+    if (centre - points[0]) @ up <= beside * level:
+        return None
+    return np.asarray(beside * level * size * line)
 
 
 def push_wrenches(pushes: Sequence[Push]) -> Floats:
