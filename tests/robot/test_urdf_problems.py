@@ -64,7 +64,7 @@ CASES = {
     ),
     "unknown shape": (
         robot(joint(), '<link name="base"><visual><geometry><cone/></geometry></visual></link><link name="arm"/>'),
-        r"shape <cone> is not known; allowed: mesh, box, cylinder, sphere",
+        r"shape <cone> is not known; allowed: mesh, box, cylinder, sphere, capsule",
     ),
     "flat box": (
         robot(

@@ -13,13 +13,13 @@ from pliant.files.grasp_file import read_grasp
 from pliant.files.plan_file import load_plan
 from pliant.files.run_file import load_run
 from pliant.files.task import read_task
-from pliant.objects import check_size, load_mesh
+from pliant.objects import load_mesh
 from pliant.planner import verify_plan
 from pliant.robot import (
     Robot,
+    check_lengths,
     fingers_without_tip_pad,
     flange_fit,
-    link_surfaces,
     load_module,
     load_robot,
     pad_mesh,
@@ -155,10 +155,8 @@ def _open_meshes(robot: Robot) -> list[str]:
     lost = [problem for link in robot.urdf.links for problem in unreadable_visuals(link)]
     if lost and not any(link.collisions for link in robot.urdf.links):
         raise RobotError(robot.urdf.source, lost)
-    remedy = 'in the URDF with scale="{0:g} {0:g} {0:g}"'
     for link in robot.urdf.links:
-        for surface in (*link_surfaces(link, "visual"), *link_surfaces(link, "collision")):
-            check_size(surface.mesh, smallest=0.0, largest=50.0, remedy=remedy)
+        check_lengths(link)
     return [f"{problem}; pictures show the collision shapes instead" for problem in lost]
 
 

@@ -41,6 +41,7 @@ from pliant.robot.proposal.write import write_arm_proposal as write_arm_proposal
 from pliant.robot.proposal.write import write_proposal as write_proposal
 from pliant.robot.surfaces import LinkSurface as LinkSurface
 from pliant.robot.surfaces import PadMesh as PadMesh
+from pliant.robot.surfaces import check_lengths as check_lengths
 from pliant.robot.surfaces import link_mesh as link_mesh
 from pliant.robot.surfaces import link_surfaces as link_surfaces
 from pliant.robot.surfaces import pad_mesh as pad_mesh

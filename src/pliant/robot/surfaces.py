@@ -11,10 +11,10 @@ import numpy as np
 
 from pliant.arrays import Bools
 from pliant.errors import DescriptionError, InputError, Problem, RobotError
-from pliant.objects import Mesh, join_identical, make_shape, read_mesh, separate_pieces
+from pliant.objects import Mesh, check_size, join_identical, make_shape, read_mesh, separate_pieces
 from pliant.robot.description import Pad
 from pliant.robot.sound_shapes import SoundShape, closed_bodies, closed_shape, united_shapes
-from pliant.robot.urdf import Link, LinkShape, Urdf
+from pliant.robot.urdf import LARGEST_SHAPE, Link, LinkShape, Urdf
 
 LEAST_FACING = np.cos(np.radians(75.0))
 """Cosine between a face of a pad and the direction in which the pad faces."""
@@ -55,6 +55,12 @@ def link_surfaces(link: Link, kind: Literal["visual", "collision"]) -> list[Link
     usable = kind == "visual" and link.visuals and not unreadable_visuals(link)
     shapes = link.visuals if usable else link.collisions
     return [LinkSurface(_shape_mesh(shape).transformed(shape.T_link_shape), shape.colour) for shape in shapes]
+
+
+def check_lengths(link: Link, *, largest: float = LARGEST_SHAPE) -> None:
+    """``MeshError`` where a shape of a link is larger than this [m], with the units in which it would not be."""
+    for surface in (*link_surfaces(link, "visual"), *link_surfaces(link, "collision")):
+        check_size(surface.mesh, smallest=0.0, largest=largest, remedy='in the URDF with scale="{0:g} {0:g} {0:g}"')
 
 
 def unreadable_visuals(link: Link) -> list[Problem]:

@@ -16,6 +16,8 @@ import numpy as np
 import pinocchio as pin
 
 MOVING = ("revolute", "continuous", "prismatic")
+LARGEST_SHAPE = 50.0
+"""No shape of a link is larger than this [m]."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ import pinocchio as pin
 from pliant.errors import Problem, Problems, RobotError, closest, unknown_name
 from pliant.robot.compound import COMPOUND, SPEED, TURN_SPEED, single_joints
 from pliant.robot.mesh_paths import MeshPaths
-from pliant.robot.urdf import MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
+from pliant.robot.urdf import LARGEST_SHAPE, MOVING, Inertial, Joint, Link, LinkShape, Mimic, Urdf
 from pliant.robot.xml import Element, parse_xml, read_xml
 
 KINDS = (*MOVING, "fixed", *COMPOUND)
 HUGE = 1e9
+SHAPES = "mesh, box, cylinder, sphere, capsule"
 MAX_SHAPES, MAX_MESH_BYTES = 1000, 1_000_000_000
 LONGEST_NAME, LONGEST_NUMBERS = 1000, 2000
 MAX_JOINTS, MAX_LINKS = 200, 2000
@@ -118,7 +119,7 @@ class _Reader:
         return Link(
             name,
             self._visuals(element, where),
-            tuple(s for e in element.all("collision") if (s := self._shape(e, f"{where}, collision")) is not None),
+            tuple(s for e in element.all("collision") for s in self._shapes(e, f"{where}, collision")),
             self._inertial(inertial, where) if inertial is not None else None,
         )
 
@@ -128,7 +129,7 @@ class _Reader:
         Such a link is drawn by its collision shapes. Of a robot without collision shapes it stays a problem.
         """
         before = len(self.problems)
-        found = tuple(s for e in element.all("visual") if (s := self._shape(e, f"{where}, visual")) is not None)
+        found = tuple(s for e in element.all("visual") for s in self._shapes(e, f"{where}, visual"))
         lost = self.problems.take_back(before)
         if not lost or not any(link.first("collision") is not None for link in self.root.all("link")):
             for problem in lost:
@@ -184,7 +185,9 @@ class _Reader:
         if kind not in MOVING and kind not in COMPOUND:
             return -math.inf, math.inf, math.inf, math.inf
         if limit is None and kind != "continuous" and kind not in COMPOUND:
-            self._problem(element, where, f"is {kind} but has no <limit>", "give lower, upper, effort and velocity")
+            endless = ', or make it type="continuous"' if kind == "revolute" else ""
+            remedy = f"give lower, upper, effort and velocity{endless}"
+            self._problem(element, where, f"is {kind} but has no <limit>", remedy)
         velocity = self._number(limit, "velocity", math.inf, where)
         effort = self._number(limit, "effort", math.inf, where)
         for label, value in (("velocity", velocity), ("effort", effort)):
@@ -229,12 +232,13 @@ class _Reader:
         ixx, ixy, ixz, iyy, iyz, izz = values
         return Inertial(mass, self._origin(element, where), (ixx, ixy, ixz, iyy, iyz, izz))
 
-    def _shape(self, element: Element, where: str) -> LinkShape | None:
+    def _shapes(self, element: Element, where: str) -> tuple[LinkShape, ...]:
+        """The shape of an element; a capsule as a cylinder with a ball at either end."""
         geometry = element.first("geometry")
         shape = geometry.children[0] if geometry is not None and geometry.children else None
         if shape is None:
-            self._problem(element, where, "has no shape", "expected <geometry> with mesh, box, cylinder or sphere")
-            return None
+            self._problem(element, where, "has no shape", f"expected <geometry> with {SHAPES}")
+            return ()
         T = self._origin(element, where)
         colour = self._material(element.first("material"))
         size: Sequence[float]
@@ -248,25 +252,33 @@ class _Reader:
                 self.mesh_bytes += path.stat().st_size
             except (ValueError, OSError) as bad:
                 self._problem(shape, where, str(bad))
-                return None
+                return ()
             if self.mesh_bytes > MAX_MESH_BYTES:
                 what = f"with '{path.name}' the meshes of all shapes have {self.mesh_bytes / 1e6:.0f} MB"
                 raise RobotError(self.source, Problem(where, what, f"at most {MAX_MESH_BYTES / 1e6:.0f} MB"))
-            return LinkShape("mesh", tuple(size), T, path, colour)
+            return (LinkShape("mesh", tuple(size), T, path, colour),)
         if shape.tag == "box":
             size = self._vector(shape, "size", 3, None, where)
-        elif shape.tag == "cylinder":
+        elif shape.tag in ("cylinder", "capsule"):
             size = (self._number(shape, "radius", None, where), self._number(shape, "length", None, where))
         elif shape.tag == "sphere":
             size = (self._number(shape, "radius", None, where),)
         else:
-            allowed = "allowed: mesh, box, cylinder, sphere"
-            self._problem(shape, where, f"shape <{shape.tag}> is not known", allowed)
-            return None
+            self._problem(shape, where, f"shape <{shape.tag}> is not known", f"allowed: {SHAPES}")
+            return ()
         if not all(s > 0 for s in size):
             self._problem(shape, where, f"<{shape.tag}> with size {_text(size)}", "sizes must be positive")
-            return None
-        return LinkShape(shape.tag, tuple(size), T, None, colour)
+            return ()
+        if max(size) > LARGEST_SHAPE:
+            what = f"<{shape.tag}> with size {_text(size)} m"
+            self._problem(shape, where, what, f"at most {LARGEST_SHAPE:g} m; the lengths of a URDF are metres")
+            return ()
+        if shape.tag != "capsule":
+            return (LinkShape(shape.tag, tuple(size), T, None, colour),)
+        radius, length = size
+        ends = [T * pin.SE3(np.eye(3), np.array([0.0, 0.0, side * length])) for side in (-0.5, 0.5)]
+        balls = (LinkShape("sphere", (radius,), end, None, colour) for end in ends)
+        return (LinkShape("cylinder", (radius, length), T, None, colour), *balls)
 
     def _material(self, element: Element | None) -> tuple[float, float, float, float] | None:
         if element is None:

@@ -11,10 +11,12 @@ from pliant.errors import Problem, RobotError
 from pliant.objects import Mesh
 from pliant.robot.description import Vector3
 from pliant.robot.model import Robot
-from pliant.robot.surfaces import link_mesh
+from pliant.robot.surfaces import check_lengths, link_mesh
 from pliant.robot.urdf import Joint
 
 MOST_WRIST_JOINTS = 3
+LARGEST = 2.0
+"""No link of a hand is larger than this, forearms included [m]."""
 MOST_FINGERS = 10
 """All combinations of closing directions are tried; what has more chains than this is no hand."""
 
@@ -74,6 +76,7 @@ def find_fingers(robot: Robot) -> HandTree:
     urdf = robot.urdf
     shapes = {}
     for link in urdf.links:
+        check_lengths(link, largest=LARGEST)
         mesh = link_mesh(link) or link_mesh(link, "visual")
         if mesh is not None:
             shapes[link.name] = mesh
@@ -101,6 +104,10 @@ def find_fingers(robot: Robot) -> HandTree:
         raise RobotError(urdf.source, Problem("", f"{len(kept)} finger found", "a hand has two or more"))
     if len(kept) > MOST_FINGERS:
         raise RobotError(urdf.source, Problem("", f"{len(kept)} fingers found", f"a hand has at most {MOST_FINGERS}"))
+    if stuck := [chain for chain in kept if all(joint.lower == joint.upper for joint in chain.joints)]:
+        joints = ", ".join(f"'{joint.name}'" for joint in stuck[0].joints)
+        what = f"{joints} cannot move: both limits are the same (some exporters write 0 and 0)"
+        raise RobotError(urdf.source, Problem(f"finger of '{stuck[0].tip_link}'", what, "give their <limit>s"))
     palm = tuple(bodies.links_of(body))
     shaped = [name for name in palm if name in shapes]
     palm_link = max(shaped, key=lambda name: float(np.prod(shapes[name].extents)), default=palm[0])

@@ -82,7 +82,8 @@ def find_pads(tree: HandTree, bending: Bending) -> FingerPads:
         try:
             sound = pad_mesh(robot.urdf, pad)
         except InputError as bad:
-            left_out.append(f"{name}: {bad.problems[0].what}")
+            first = bad.problems[0]
+            left_out.append(f"{name}: {first.what}" + (f"; {first.allowed}" if first.allowed else ""))
             continue
         area = float(sound.mesh.face_areas[sound.faces].sum())
         if area < 1e-5:

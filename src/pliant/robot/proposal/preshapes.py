@@ -294,11 +294,18 @@ def round_preshape(
     lower, upper = (np.clip(v, -np.pi, np.pi)[swings] for v in (robot.lower, robot.upper))
     best = q[swings].copy()
     before = balance(best)
+    # One joint, and two together in either sense: of a hand's two fingers that swing, either one alone gains nothing.
+    count = len(swings)
+    moves = [
+        *np.eye(count),
+        *(np.eye(count)[i] + s * np.eye(count)[j] for i, j in combinations(range(count), 2) for s in (1, -1)),
+    ]
     for _ in range(3):
-        for i in range(len(swings)):
-            tries = [best.copy() for _ in range(37)]
-            for guess, value in zip(tries, np.linspace(lower[i], upper[i], 37), strict=True):
-                guess[i] = value
+        for move in moves:
+            used = move != 0.0
+            start = np.where(used, 0.0, best)
+            low, high = np.where(move > 0, lower, -upper)[used].max(), np.where(move > 0, upper, -lower)[used].min()
+            tries = [start + value * move for value in np.linspace(low, high, 37)] if low < high else []
             best = min([best, *tries], key=lambda s: (round(balance(s), 3), float(np.abs(s - q[swings]).sum())))
     after = balance(best)
     if before - after < BETTER:
