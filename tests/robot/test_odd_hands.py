@@ -143,3 +143,12 @@ def test_two_fingers_that_swing_apart_together_come_from_all_sides_with_the_thir
     found = {preshape.name: preshape for preshape in propose_hand(parse_urdf(text)).description.preshapes}
     assert found["round"].open["bh_spread_1"] == pytest.approx(-np.pi / 3, abs=0.03)
     assert found["round"].open["bh_spread_2"] == pytest.approx(np.pi / 3, abs=0.03)
+
+
+def test_a_plate_behind_the_root_frame_is_not_inside_the_arm() -> None:
+    """9 mm of the palm lie behind its frame: the mount goes back by as much."""
+    text = GRIPPER.replace('xyz="0 0 0.03"', 'xyz="0 0 0.021"')
+    proposal = propose_hand(parse_urdf(text))
+    mount = next(joint for joint in proposal.urdf.joints if joint.parent == proposal.description.mount)
+    np.testing.assert_allclose(mount.T_parent_joint.translation, [0.0, 0.0, 0.009], atol=1e-6)
+    assert propose_hand(parse_urdf(GRIPPER)).urdf.root == "gripper_palm"

@@ -14,7 +14,9 @@ from pliant.robot.proposal.fingers import HandTree
 from pliant.robot.urdf import Joint, Link, Urdf
 
 BEHIND = 0.1
-"""Share of the hand's length that may lie behind its mounting face: flanges have rims and centring pins."""
+"""Share of the hand's length that may lie behind the root's frame for that to be square to its mounting face."""
+LEVEL = 1e-3
+"""What lies less than this behind the root's frame is level with it [m]."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Mount:
 
 
 def find_mount(tree: HandTree, bendings: list[Bending], preshape: Preshape) -> Mount:
-    """The root's own frame where all of the hand lies in front of it; else the end of its body away from the fingers.
+    """The root's own frame where all of the hand lies in front of it, moved back behind a plate or a pin; where much of
+    the hand lies behind it, the end of its body away from the fingers.
 
     A hand bolted on by a frame in its middle would stick in the arm: half of it lies behind the flange.
     """
@@ -50,7 +53,10 @@ def find_mount(tree: HandTree, bendings: list[Bending], preshape: Preshape) -> M
     behind = max(0.0, -low) / max(high - low, 1e-9)
     if behind <= BEHIND:
         reason = f"the hand lies in front of the frame of '{root}', along its z"
-        return Mount(None, reason, 0.9)
+        if low >= -LEVEL:
+            return Mount(None, reason, 0.9)
+        reason += f", but for {-1000 * low:.0f} mm: this is behind them"
+        return Mount(pin.SE3(np.eye(3), np.array([0.0, 0.0, -round(low, 4)])), reason, 0.8)
     # Fingers leave a hand on the side away from the arm: their roots, seen from the middle of the body.
     middle = 0.5 * (body.min(axis=0) + body.max(axis=0))
     roots = [T_root_world.act(robot.pose(bending.chain.joints[0].child, q).translation) for bending in bendings]
