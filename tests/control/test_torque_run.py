@@ -246,3 +246,15 @@ def test_a_result_says_by_what_the_forces_came_about_and_their_peak(
     carried = log.during(RunPhase.LIFT) | log.during(RunPhase.HOLD)
     assert result.peak_force == pytest.approx(np.nanmax(log["force_measured"][carried]))
     assert result.planned_peak_force == pytest.approx(max(state.largest_force for state in thing.grasp.states))
+
+
+def test_torques_stay_at_the_end_where_no_position_is_known_to_press_as_strongly(
+    thing: MadeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = property(lambda assembly: np.full(assembly.robot.dof, np.inf))
+    monkeypatch.setattr(type(thing.task.assembly), "servo_stiffness", unknown)
+    log, _ = run(thing)
+    assert log.end is RunPhase.DONE, log.reason
+    torques = log["torque_commanded"][:, thing.task.assembly.hand_joints]
+    held, end = torques[log.during(RunPhase.HOLD)][-1], torques[log.during(RunPhase.DONE)]
+    np.testing.assert_allclose(end, np.tile(held, (len(end), 1)), atol=0.05 * np.abs(held).max())

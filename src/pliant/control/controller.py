@@ -22,7 +22,7 @@ from pliant.control.options import ControlOptions
 from pliant.control.phases.carry import CarryPhase, HoldPhase, SqueezePhase
 from pliant.control.phases.close import ClosePhase
 from pliant.control.phases.context import NEEDED, ApproachPhase, PhaseStrategy, RunContext
-from pliant.control.phases.ends import EasePhase, OpenPhase, ReleasePhase, StandPhase
+from pliant.control.phases.ends import DonePhase, EasePhase, OpenPhase, ReleasePhase, StandPhase
 from pliant.control.run_log import PHASES, RunLog
 from pliant.control.watch import SoundSamples, Watch
 from pliant.errors import OptionError
@@ -63,7 +63,7 @@ def operation_phases(run: RunContext) -> dict[RunPhase, PhaseStrategy]:
         RunPhase.MOVE: CarryPhase(run, Phase.MOVE, RunPhase.HOLD),
         RunPhase.HOLD: HoldPhase(run),
         RunPhase.RELEASE: ReleasePhase(run),
-        RunPhase.DONE: StandPhase(run),
+        RunPhase.DONE: DonePhase(run),
         RunPhase.STOPPED: StandPhase(run),
         RunPhase.OPENED: OpenPhase(run),
         RunPhase.EASED: EasePhase(run),
@@ -190,7 +190,7 @@ class GraspController:
     def _enter(self, phase: RunPhase, now: float) -> None:
         self.run.phase, self._began = phase, now if np.isfinite(now) else 0.0
         self.run.note(now, "phase", str(phase))
-        if not phase.grips:
+        if not phase.grips and not (phase is RunPhase.DONE and self.run.grip.stays):
             self.run.leave_torques()
         self._phases[phase].enter()
 

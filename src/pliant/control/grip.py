@@ -49,11 +49,13 @@ class Grip:
         torques: what joints shall apply instead of going to positions [N m, N]; None: all go to positions.
         torque_joints: which joints those are.
         standing: positions at which the joints' servos would press just as strongly.
+        stays: whether torques stay at the end, since the stiffness of some servo, and so ``standing``, is not known.
     """
 
     torques: Floats | None = None
     torque_joints: Bools = np.zeros(0, dtype=bool)
     standing: Floats = np.zeros(0)
+    stays = False
 
     def __init__(self, loop: ForceLoop, tracker: ContactTracker) -> None:
         self.loop, self.tracker = loop, tracker

@@ -101,6 +101,7 @@ class TorqueGrip(Grip):
         self._cells = [_pad_cells(run.processor, names) for names in run.tracker.arrays_of]
         self._limits = assembly.torque_limits
         self._servo = assembly.servo_stiffness
+        self.stays = not np.isfinite(self._servo[run.loop.hand & drive.joints]).all()
         grasped = timeline.forces_at(timeline.grasp_time)
         margin = options.margin * float(np.linalg.norm(grasped.load[:3]))
         if grasped.forces[:, 2].max() < LEAST_FORCE:

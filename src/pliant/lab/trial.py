@@ -18,6 +18,7 @@ from pliant.lab.pushes import Pusher, PushOutcome, pushing_time, wrenches
 from pliant.lab.scene import Scene, build_scene
 from pliant.objects import Body, Liquid
 from pliant.planner import Phase, PlannedGrasp, Task
+from pliant.robot import Assembly
 from pliant.tactile import TactileProcessor
 
 SETTLING = 0.25  # the object comes to rest on its support before the run [s]
@@ -55,7 +56,8 @@ class TrialSettings:
         linger: how long the object is watched after the end [s].
         fine: the object gets finer nodes where the plan presses: its surface is where the real one is, and centres of
             pressure are known to the nodes' distance.
-        torques: grip by torques, in every simulation step; by positions if left out.
+        torques: grip by torques, in every simulation step; left out: by positions, but for a hand without pads whose
+            servos' stiffness is not known.
     """
 
     control: ControlOptions = field(default_factory=ControlOptions)
@@ -235,7 +237,7 @@ def run_trial(
         wrap: puts something between controller and lab (faults).
         on_phase: called at the beginning of every phase, for pictures.
     """
-    settings = settings or TrialSettings()
+    settings = _with_grip(settings or TrialSettings(), task.assembly)
     assert task.assembly.hand is not None
     wall, cpu = time.perf_counter(), time.process_time()
     lab = lab_at_start(task, grasp, settings, disturbance, fine=settings.fine)
@@ -270,6 +272,15 @@ def run_trial(
         notes=lab.scene.notes + notes,
         pushes=pusher.outcomes(result.log, control.watch.slid),
     )
+
+
+def _with_grip(settings: TrialSettings, assembly: Assembly) -> TrialSettings:
+    """By torques where nothing is felt and commands tell no force: no pads, and servos whose stiffness nobody knows."""
+    assert assembly.hand is not None
+    blind = not assembly.hand.tactile and not np.isfinite(assembly.servo_stiffness[assembly.hand_joints]).all()
+    if settings.torques is None and settings.control.force_loop and blind:
+        return replace(settings, torques=TorqueOptions())
+    return settings
 
 
 def _with_time_for(pusher: Pusher, control: ControlOptions) -> tuple[ControlOptions, tuple[str, ...]]:

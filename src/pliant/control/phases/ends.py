@@ -24,6 +24,15 @@ class StandPhase(PhaseStrategy):
         return None
 
 
+class DonePhase(StandPhase):
+    """The last command stands; a grip by torques goes on where nobody knows what positions press as strongly."""
+
+    def step(self, step: ControlStep) -> None:
+        if self.run.grip.torques is not None:
+            self.run.turn(step)
+            self.run.follow()
+
+
 class OpenPhase(PhaseStrategy):
     """The arm stands, the hand opens as at the pre-grasp and stays open."""
 
