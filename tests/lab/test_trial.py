@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from made_plans import MadeTask, made
 from pliant.control import ControlOptions, RunOutcome, RunPhase
 from pliant.files import load_run, save_run
 from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
+from pliant.lab.trial import _with_grip
+from pliant.robot import load_assembly
 from pliant.viewer import run_figures, write_run_plots
 
 SETTINGS = TrialSettings(
@@ -48,6 +51,21 @@ def test_a_ball_that_differs_from_the_plan_in_everything_is_held(ball: MadeTask,
     assert ball.task.assembly.hand is not None
     files = write_run_plots(again, tmp_path / "plots", ball.task.assembly.hand)
     assert {f.name for f in files} >= {"forces.svg", "pads_squeeze.png", "pads_hold.png"}
+
+
+@pytest.mark.parametrize(
+    ("pads", "servos", "force_loop", "torques"),
+    [(False, False, True, True), (True, False, True, False), (False, True, True, False), (False, False, False, False)],
+)
+def test_only_a_hand_that_feels_nothing_on_servos_of_unknown_stiffness_is_gripped_by_torques_unasked(
+    pads: bool, servos: bool, force_loop: bool, torques: bool
+) -> None:
+    assembly = load_assembly(None, "parallel_gripper")
+    assert assembly.hand is not None
+    left = {"tactile": assembly.hand.tactile if pads else (), "servos": assembly.hand.servos if servos else {}}
+    bare = replace(assembly, hand=assembly.hand.model_copy(update=left))
+    settings = _with_grip(replace(SETTINGS, control=ControlOptions(force_loop=force_loop)), bare)
+    assert (settings.torques is not None) is torques
 
 
 @pytest.mark.slow
