@@ -121,7 +121,8 @@ BAD_FILES = {
     "control characters": ("a: \x07\n", r"not valid YAML"),
     "tag on a value it does not fit": ("a: !!int abc\n", r"cannot be read"),
     "truth that is none": ("a: !!bool abc\n", r"cannot be read"),
-    "date that is none": ("a: !!timestamp abc\n", r"cannot be read"),
+    "date": ("a: !!timestamp 2020-01-01\n", r"the tag .* is not allowed"),
+    "set": ("a: !!set {b}\n", r"the tag .* is not allowed"),
     "endless number": ("a: " + "9" * 5000 + "\n", r"cannot be read"),
 }
 

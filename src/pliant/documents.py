@@ -23,6 +23,10 @@ from pliant.json_text import MOST_DEPTH, MOST_VALUES, check_text, read_json
 
 MAX_BYTES = 4_000_000
 SUFFIXES = (".yaml", ".yml", ".json")
+MOST_DIRECTIVES = 10
+_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%")
+_PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+"""Tags that a document may have."""
 
 
 class Document(BaseModel):
@@ -230,6 +234,11 @@ def _construct_int(loader: _StrictLoader, node: Any) -> int:
     return int(loader.construct_scalar(node))
 
 
+_StrictLoader.yaml_constructors = {
+    tag: make
+    for tag, make in _StrictLoader.yaml_constructors.items()
+    if tag is None or tag.removeprefix("tag:yaml.org,2002:") in _PLAIN
+}
 _StrictLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 
 
@@ -239,6 +248,9 @@ def _first_line(bad: Exception) -> str:
 
 
 def _load_yaml(text: str, source: str) -> Any:
+    # Before they are read: each is compared with all before it.
+    if (count := sum(1 for _ in _DIRECTIVE.finditer(text))) > MOST_DIRECTIVES:
+        raise DocumentError(source, f"has {count} directives (lines that begin with %); at most {MOST_DIRECTIVES}")
     try:
         return yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as bad:

@@ -166,6 +166,7 @@ HOSTILE = {
         "k.json", lambda n: b"{" + b", ".join(b'"k%d": 1' % i for i in (*range(n), n - 1)) + b"}", 40_000
     ),
     "many_values": Hostile("k.json", lambda n: b'{"robot": [' + b"1," * n + b"1]}", 900_000),
+    "yaml_directives": Hostile("d.yaml", lambda n: "".join(f"%TAG !a{i}! x\n" for i in range(n)).encode(), 40_000),
     "deep_json": Hostile("k.json", lambda n: b'{"robot": ' + b"[" * n, 1_000_000),
     "control_characters": Hostile("k.json", lambda n: b'{"robot": [' + b'"\\u001b",' * n + b"1]}", 90_000),
     # robots
@@ -199,11 +200,13 @@ HOSTILE = {
     "stl_words": Hostile("m.stl", lambda n: b"solid x\nfacet normal\n" + b"vertex x\n" * n + b"endsolid\n", 300_000),
     "stl_needles": Hostile("m.stl", lambda n: bytes(80) + struct.pack("<I", n) + bytes(50 * n), 20_000),
     "gltf_accessors": Hostile("m.gltf", _gltf(accessors=lambda n: [{"count": 9, "type": "MAT4"}] * n), 20_000),
+    "gltf_claims": Hostile("m.gltf", _gltf(accessors=lambda n: [{"count": n, "type": "MAT4"}]), 6_000_000),
     "gltf_nodes": Hostile("m.gltf", _gltf(nodes=lambda n: [{"children": [i + 1]} for i in range(n)]), 60_000),
     # archives
     "plan_rejections": Hostile("p.plan", _archive("plan", rejections=_one_twice, counts=_counted), 20_000),
     "plan_wrong_rejections": Hostile("p.plan", _archive("plan", rejections=lambda n: [1] * n), 300_000),
     "plan_counts": Hostile("p.plan", _archive("plan", counts=lambda n: {f"k{i}": -1 for i in range(n)}), 9_000),
+    "plan_large": Hostile("p.plan", _archive("plan", hypotheses=lambda n: [{"a": 0.123456789}] * n), 600_000),
     "plan_texts": Hostile("p.plan", _archive("plan", hypotheses=lambda n: [{"fingers": [1] * n}]), 300_000),
     "run_events": Hostile("r.run", _archive("run", events=lambda n: [1] * n), 100_000),
     "run_joints": Hostile("r.run", _archive("run", joints=lambda n: ["j"] * n), 100_000),
