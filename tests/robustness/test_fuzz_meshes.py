@@ -14,7 +14,7 @@ import pytest
 from fuzzing import ask, damaged, empty_folder, fuzz, seeds
 from hypothesis import strategies as st
 
-from pliant.objects import make_shape
+from pliant.objects import make_shape, read_mesh
 
 KINDS = ("stl", "obj", "ply", "off", "glb")
 
@@ -103,6 +103,9 @@ BAD = {
     "nan.stl": stl(np.full((4, 3, 3), np.nan)),
     "infinite.stl": stl(np.full((4, 3, 3), np.inf)),
     "one_point.stl": stl(np.zeros((4, 3, 3))),
+    "on_one_line.obj": b"v 0 0 0\nv 0 0 1\nv 0 0 0.1\nf 1 2 3\n",
+    "corner_before_the_first.obj": (VERTEX + "f -1 -2 -5\nf 1 2 4\nf 1 4 3\nf 2 3 4\n").encode(),
+    "corner_zero_and_backwards.obj": (VERTEX + "f -1 -2 0\nf 1 2 4\nf 1 4 3\nf 2 3 4\n").encode(),
     "one_face.stl": stl(np.array([[[0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]]])),
     "far_away.stl": stl(np.array([[[0, 0, 0], [3e38, 0, 0], [0, 3e38, 0]]] * 4)),
     "no_faces.obj": VERTEX.encode(),
@@ -152,6 +155,15 @@ def test_a_tetrahedron_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     Path("m.obj").write_text(TETRAHEDRON)
     ask("check", "m.obj", allowed=(0,))
+
+
+def test_corners_that_are_counted_back_are_those_above_the_face(tmp_path: Path) -> None:
+    """A parser that counts from the end of the file reads two tetrahedra as the second one, twice."""
+    faces = "f -4 -2/1/-1 -3\nf -4 -3 -1\nf -4 -1 -2\nf -3 -2 -1\n"
+    (tmp_path / "m.obj").write_text(VERTEX + faces.replace("-4", "1") + VERTEX.replace("v 0 ", "v 0.2 ") + faces)
+    mesh = read_mesh(tmp_path / "m.obj")
+    one = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    assert np.array_equal(mesh.faces, np.concatenate([one, one + 4]))
 
 
 def test_a_foreign_material_file_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

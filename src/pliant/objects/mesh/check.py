@@ -118,7 +118,7 @@ def clean(mesh: Mesh, *, source: str = "") -> Repair:
             actions += done
     except MeshError as bad:  # a step knows the mesh, not the file that it came from
         raise MeshError(name, bad.problems) from None
-    if not len(mesh.faces):
+    if not len(mesh.faces) or not mesh.area > 0.0:
         raise MeshError(name, "every face is degenerate: nothing is left of the surface; export the mesh again")
     return Repair(mesh, actions)
 

@@ -27,6 +27,8 @@ from pliant.objects.mesh.units import UNITS
 MAX_BYTES = 200_000_000
 _ASIDE = re.compile(rb"(?m)^[ \t]*(?:usemtl|mtllib|usemap|g|o|s)(?:[ \t][^\n]*)?$")
 """Lines of an OBJ that name materials and groups: nothing of them is kept, and a parser sorts faces by them."""
+_BACKWARDS = re.compile(rb"(?:^|[\r\n])[ \t]*f[ \t][^\r\n]*?[ \t]-")
+"""A face of an OBJ that counts its corners back from where it stands: -1 is the last one above it."""
 WRITTEN_FORMATS = ("stl", "obj", "ply", "off")
 
 
@@ -117,14 +119,14 @@ def write_mesh(mesh: Mesh, path: str | Path) -> Path:
 def _parse(path: Path, kind: str, data: bytes) -> Mesh:
     import trimesh
 
-    if kind == "obj":
-        data = _ASIDE.sub(b"", data)
     options: dict[str, Any] = {} if kind == "off" else {"process": False}
     if kind in ("obj", "glb", "gltf", "ply"):
         options["skip_materials"] = True
     if kind == "obj":
         options["maintain_order"] = True
     try:
+        if kind == "obj":
+            data = _from_first(_ASIDE.sub(b"", data))
         load = partial(trimesh.load, file_type=kind, resolver=None, allow_remote=False, **options)
         # What the parser remarks on textures and the like is nothing that a user could act on.
         with warnings.catch_warnings(action="ignore"):
@@ -139,6 +141,27 @@ def _parse(path: Path, kind: str, data: bytes) -> Mesh:
         what = f"cannot be read as {kind.upper()} ({reason}){_likely_format(data, kind)}"
         raise MeshError(str(path), Problem("", what, "export the mesh again")) from None
     return Mesh(vertices, faces, path.name)
+
+
+def _from_first(data: bytes) -> bytes:
+    """The text of an OBJ whose faces count their corners from the first of the file; ValueError where there are none.
+
+    The parser takes -1 for the last corner of the file.
+    """
+    if not _BACKWARDS.search(data):
+        return data
+    out, above = bytearray(), 0
+    for line in io.BytesIO(data.replace(b"\r", b"\n")):
+        words = line.split()
+        if words[:1] == [b"v"]:
+            above += 1
+        elif words[:1] == [b"f"]:
+            corners = [int(word.partition(b"/")[0]) for word in words[1:]]
+            if 0 in corners or min(corners, default=0) < -above:
+                raise ValueError(f"a face names corner {min(corners)}; {above} are above it")
+            line = b"f %s\n" % b" ".join(b"%d" % (k if k > 0 else above + 1 + k) for k in corners)
+        out += line
+    return bytes(out)
 
 
 def _likely_format(data: bytes, kind: str) -> str:
