@@ -41,6 +41,7 @@ class HandLink:
         edges: k x 3 points along the sharp edges of a pad without cells, in its frame [m].
         curvature: of its pad, the median of its places [1/m].
         may_touch: whether it may hold the object though it has no pad.
+        numb: whether it has a pad without tactile arrays on a hand that has arrays elsewhere.
     """
 
     name: str
@@ -57,6 +58,7 @@ class HandLink:
     edges: Floats
     curvature: float
     may_touch: bool = False
+    numb: bool = False
 
     def near_edge(self, p_link: Floats, around: float) -> bool:
         """Whether a sharp edge of its pad is nearer than that to a point of its surface [m]."""
@@ -65,10 +67,12 @@ class HandLink:
     def feels(self, p_link: Floats, around: float) -> bool:
         """Whether tactile cells lie all around a point of its surface, so far away at least [m].
 
-        A link without tactile arrays feels nothing anywhere; it is not expected to, so that counts as True.
+        A link without tactile arrays feels nothing anywhere. That counts as True where it is not expected to: on a hand
+        without arrays, and where all links may hold. A hand that feels with some pads cannot control what the others
+        press with.
         """
         if not len(self.cells):
-            return True
+            return self.may_touch or not self.numb
         away = self.cells - p_link
         square = (away**2).sum(axis=1)
         if float(square.min()) > self.cell**2:
@@ -132,7 +136,20 @@ def hand_links(urdf: Urdf, description: HandDescription, friction: float) -> tup
         edges = _sharp_edges(mesh) if pad is not None and not len(cells) else np.zeros((0, 3))
         links.append(
             HandLink(
-                link.name, owner, surface, pad, points, pad_points, cover, reach, cells, size, middle, edges, curvature
+                link.name,
+                owner,
+                surface,
+                pad,
+                points,
+                pad_points,
+                cover,
+                reach,
+                cells,
+                size,
+                middle,
+                edges,
+                curvature,
+                numb=pad is not None and bool(description.tactile) and not len(cells),
             )
         )
     return tuple(links)
