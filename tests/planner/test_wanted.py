@@ -13,7 +13,7 @@ from pliant.planner.drives import Drives
 from pliant.planner.reasons import Reason
 from pliant.planner.results import Reserve
 from pliant.planner.task import Push, Uncertainty
-from pliant.planner.wanted import WantedForces, around_sphere, margin_force, push_wrenches, tipping
+from pliant.planner.wanted import LEANS, WantedForces, around_sphere, margin_force, push_wrenches, tipping
 from pliant.planner.weight import Weight
 
 WEIGHT, FRICTION, RADIUS = 2.0, 0.6, 0.03
@@ -66,14 +66,15 @@ def test_contacts_around_a_cylinder_need_the_heaviest_weight_over_the_least_fric
 @pytest.mark.parametrize(("height", "falls"), [(0.02, True), (0.0031, True), (0.0029, False), (-0.02, False)])
 def test_a_pinch_that_an_object_stands_on_bears_its_falling_over(height: float, falls: bool) -> None:
     """Patches with the arm e = 3 pi a / 16, the weight s beside the line between them: each bears W / 2 along its face
-    and W s / 2 about its normal, so mu f = hypot(W / 2, W s / 2 e) + delta. An object that hangs swings back."""
+    and W s / 2 about its normal, so mu f = hypot(W / 2, W s / 2 e) + delta; s is half as much again as it lies beside
+    the plan, since it leans. An object that hangs swings back."""
     beside, arm = 0.003, 3.0 * np.pi / 16.0 * 0.003
     weight = Weight(ball(mass=WEIGHT / GRAVITY), np.array([0.0, 0.0, -GRAVITY]))
     forces = WantedForces(weight, margin=0.1, reserve=Reserve(), beside=beside)
     centre, drives = np.array([0.0, 0.0, height]), able(around(2))
     answer = forces.solve(around(2), centre, drives)
     assert answer.forces is not None
-    borne = np.hypot(WEIGHT / 2, WEIGHT * beside / 2 / arm if falls else 0.0)
+    borne = np.hypot(WEIGHT / 2, LEANS * WEIGHT * beside / 2 / arm if falls else 0.0)
     np.testing.assert_allclose(answer.forces[:, 2], (borne + 0.1) / FRICTION, rtol=1e-4)
     usage = forces.friction(around(2), centre, drives, answer.forces[:, 2]).usage
     steady = wanted(Reserve()).friction(around(2), centre, drives, answer.forces[:, 2]).usage
@@ -88,7 +89,9 @@ def test_three_contacts_and_an_upright_pinch_do_not_tip() -> None:
     assert torque is None or np.linalg.norm(torque) < 1e-12
     slope = np.array([[0.0, 0.0, 0.0], [0.0, 0.03, 0.03]])
     torque = tipping(slope, above, weight, 0.003)
-    np.testing.assert_allclose(np.abs(torque), WEIGHT * 0.003 * np.sqrt(0.5) * np.sqrt(0.5) * np.array([0, 1, 1]))
+    np.testing.assert_allclose(
+        np.abs(torque), LEANS * WEIGHT * 0.003 * np.sqrt(0.5) * np.sqrt(0.5) * np.array([0, 1, 1])
+    )
 
 
 def test_friction_that_balances_is_judged_in_the_worst_world() -> None:

@@ -37,6 +37,9 @@ UNBALANCED = 0.02
 """What friction may leave unbalanced, as part of the load or the largest force: simulated forces are found as well."""
 LEAST_MARGIN = 0.05
 """Margin against slipping where there is no load at all, as part of the weight on earth."""
+LEANS = 1.5
+"""What stands on a pinch and lies beside it leans on the springs of its patches, and weighs on them by so much more:
+k / (k - W h), with the k of two patches of fingertips and h of a centimetre."""
 INSCRIBED = 0.9226021945439894
 """Radius of the largest sphere in the hull of corners and face centres of an icosahedron, all of length 1."""
 TO_BLAME = {
@@ -248,7 +251,7 @@ def tipping(points: Floats, centre: Floats, weight: Floats, beside: float) -> Fl
     level = float(np.linalg.norm(up))  # 1 where the line is level, 0 where it is upright
     if (centre - points[0]) @ up <= beside * level:
         return None
-    return np.asarray(beside * level * size * line)
+    return np.asarray(LEANS * beside * level * size * line)
 
 
 def push_wrenches(pushes: Sequence[Push]) -> Floats:
