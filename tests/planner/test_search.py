@@ -16,7 +16,7 @@ from pliant.planner.context import PlanningContext
 from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.promise import Promise, promise
-from pliant.planner.questions import try_hypothesis
+from pliant.planner.questions import REPAIRS, STEPS, Improve, try_hypothesis
 from pliant.planner.search import COSTS, SHARES, Search, _Family
 from pliant.planner.stability import HeldGrasp
 
@@ -50,7 +50,7 @@ def test_a_ball_is_found_a_grasp_and_every_hypothesis_is_accounted_for() -> None
     assert sorted(numbers) == [h.number for h in answer.hypotheses]
     improved = [h for h in answer.hypotheses if h.number >= 60]
     assert improved
-    assert all(h.source.startswith("improved ") for h in improved)
+    assert all(h.source.startswith("improved ") or " for " in h.source for h in improved)
     tried = answer.tried
     assert tried.promised >= tried.pressed >= tried.stable >= tried.completed >= len(answer.grasps)
     assert 0.0 < answer.first_s <= answer.improved_s <= answer.wall_s
@@ -72,7 +72,7 @@ def test_time_is_shared_between_looking_improving_and_pressing_by_what_they_cost
         return question
 
     monkeypatch.setattr(Search, "_question", spied)
-    plan(searched(240, "thorough"), jobs=1, stop=lambda: len(asked) > 150)
+    plan(searched(240, "thorough"), jobs=1, stop=lambda: len(asked) > 220)
     work = {"Look": "explore", "Mend": "explore", "Improve": "improve", "Press": "press"}
     costs = {kind.__name__: cost for kind, cost in COSTS.items()}
     pressed = [k for k, name in enumerate(asked) if name == "Press"]
@@ -85,7 +85,7 @@ def test_time_is_shared_between_looking_improving_and_pressing_by_what_they_cost
 
 
 def test_a_family_learns_what_its_operations_need_and_is_doubted_where_they_fail() -> None:
-    family = _Family()
+    family = _Family(aim(context(), drawn(1)[0]))
     for _ in range(20):
         family.learn(2.0)
     assert family.ratio == pytest.approx(2.0, abs=1e-4)
@@ -151,6 +151,41 @@ def test_moving_the_hand_as_a_bad_aim_suggests_makes_many_sound() -> None:
     mended = [better_aim(context(), start, rng, tries=20)[0] for start in bad[:20]]
     assert sum(found.sound for found in mended) >= 5
     assert all(found.grade <= start.grade for found, start in zip(mended, bad, strict=False))
+
+
+def test_an_improved_aim_is_sound_and_promises_less_and_is_found_again() -> None:
+    start = max((found for h in drawn(120) if (found := aim(context(), h)).sound), key=lambda found: found.grade)
+    question = Improve(start, 0.7, 0, 1)
+    improved = question(context())
+    assert improved.aim.sound
+    assert improved.aim.grade < start.grade
+    assert STEPS <= improved.looked <= STEPS + REPAIRS
+    assert aim(context(), improved.aim.hypothesis).grade == improved.aim.grade == question(context()).aim.grade
+
+
+def test_an_aim_that_promises_no_less_than_its_bound_is_of_no_use() -> None:
+    start = next(found for h in drawn(60) if (found := aim(context(), h)).sound)
+    outdone = aim(context(), start.hypothesis, bound=start.grade.value)
+    assert outdone.failure is not None
+    assert outdone.failure.reason is Reason.LESS_PROMISING
+    assert aim(context(), start.hypothesis, bound=1.01 * start.grade.value).grade == start.grade
+
+
+def test_a_good_palm_pose_is_tried_once_with_every_kind_that_has_no_fewer_fingers() -> None:
+    start = next(found for h in drawn(60) if (found := aim(context(), h)).sound)
+    own = start.hypothesis
+    three, one = (*own.fingers, "third"), own.fingers[:1]
+    kinds = (own.preshape, own.fingers), ("wide", own.fingers), ("all", three), ("single", one)
+    some = [replace(own, number=i, preshape=p, fingers=f) for i, (p, f) in enumerate(kinds)]
+    search = Search(some, context().task.options, lambda fingers: 1.0 / fingers)
+    search._take_aim(replace(start, hypothesis=some[0]))
+    assert search._lend() is None
+    search._candidates[0].family.turns = 1
+    lent = search._lend()
+    assert lent is not None
+    assert [(h.number, h.preshape, h.fingers) for h in lent.hypotheses] == [(4, "wide", own.fingers), (5, "all", three)]
+    assert all(h.T_object_palm is own.T_object_palm for h in lent.hypotheses)
+    assert search._lend() is None
 
 
 def test_most_sound_hypotheses_hold() -> None:

@@ -100,12 +100,20 @@ class Aim:
         return self.failure is None
 
 
-def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = False, rigid: bool = False) -> Aim:
+def aim(
+    context: PlanningContext,
+    hypothesis: Hypothesis,
+    *,
+    explain: bool = False,
+    rigid: bool = False,
+    bound: float = np.inf,
+) -> Aim:
     """Grade a hypothesis, cheap tests first.
 
     Args:
         explain: find out what is to blame where no forces hold it; takes longer.
         rigid: what may mend it is a move of the hand as it is, without its fingers.
+        bound: aims that promise no less are of no use [N].
     """
     hand, T_world_object = context.hand, context.task.T_world_object
     preshape = hand.preshape(hypothesis.preshape)
@@ -139,7 +147,11 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
     forces = promised_forces(context, closed.q, T_world_palm, T_world_object, closed.touching, explain=explain)
     if isinstance(forces, Failure):
         return Aim(hypothesis, Grade(3, float(np.linalg.norm(closed.touching.normals.sum(axis=0)))), forces)
-    largest = float(forces.max())
+    # an edge of the object gives way under a finger: pressed, it holds less well and is squashed sooner
+    edge = 1.0 + (closed.sharpest / SHARP) ** 2
+    largest = edge * float(forces.max())
+    if largest >= bound:
+        return Aim(hypothesis, Grade(0, largest), Failure(Reason.LESS_PROMISING, largest))
     placed = place_arm(context, T_world_palm, q_open)
     if isinstance(placed, Failure):
         return Aim(hypothesis, Grade(2, placed.margin), placed)
@@ -149,9 +161,8 @@ def aim(context: PlanningContext, hypothesis: Hypothesis, *, explain: bool = Fal
         moved = promised_move(context, closed.q, T_world_palm, closed.touching)
         if isinstance(moved, Failure):
             return Aim(hypothesis, Grade(1, moved.margin), moved)
-        largest = max(largest, moved)
-    # an edge of the object gives way under a finger: pressed, it holds less well and is squashed sooner
-    return Aim(hypothesis, Grade(0, largest * (1.0 + (closed.sharpest / SHARP) ** 2)), None)
+        largest = max(largest, edge * moved)
+    return Aim(hypothesis, Grade(0, largest), None)
 
 
 def _collides_later(

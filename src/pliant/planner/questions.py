@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,16 @@ from pliant.planner.stability import HeldGrasp, grasp_quality_of, unsound
 
 CLIMB = 20
 """Others that are looked at on the way from a bad aim to a sound one."""
-GENERATIONS, OFFSPRING = 2, 12
-"""Improving an aim takes so many generations of so many neighbours .."""
-CHOSEN = 4
-""".. of which at most so many, the best, say where the next generation begins."""
+STEPS = 48
+"""Others that are looked at to improve an aim."""
+REPAIRS = 2
+"""So many moves may mend what a random change made unsound: most changes of a good aim end at the edge of a pad."""
+LARGEST, SMALLEST, AGAIN = 1.5, 0.08, 0.5
+"""Sizes of these changes: at most, at least, and where they begin anew after the least."""
+GROW, SHRINK = 1.5, 0.93
+"""Factors of the size after a change that helped and after one that did not."""
+FURTHER = 1.3
+"""What helped is tried once more from there, so much larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,47 +57,62 @@ class Mend:
         return better_aim(context, self.start, rng, tries=CLIMB)
 
 
+class Improved(NamedTuple):
+    """A better aim, or the same one where none was found; the size of changes to go on with, and how many aims were
+    looked at."""
+
+    aim: Aim
+    size: float
+    looked: int
+
+
 @dataclass(frozen=True, eq=False)
 class Improve:
     """Look for a smaller promise near a sound aim.
 
     Args:
         start: the aim.
-        number: of the hypothesis that it becomes.
         size: of the changes; 1: as large as `random_change` makes them.
         seed: of the search, and ..
         turn: .. how often it was asked for this aim.
     """
 
     start: Aim
-    number: int
     size: float
     seed: int
     turn: int
 
-    def __call__(self, context: PlanningContext) -> tuple[Aim, int]:
-        """The best sound aim found, the start where none is better; and how many were looked at.
+    def __call__(self, context: PlanningContext) -> Improved:
+        """One random change after the other, mended where it can be; a better one is the next start.
 
-        An evolution strategy: the next generation lies around the weighted mean of the best of the last.
+        The whole change, mended, leads along what the pads and the scene allow, so it is also tried again.
         """
-        rng = np.random.default_rng([self.seed, self.number, self.turn])
-        centre = replace(self.start.hypothesis, number=self.number)
-        best = replace(self.start, hypothesis=centre)
-        for _ in range(GENERATIONS):
-            changes = [random_change(context.assembly, rng, self.size) for _ in range(OFFSPRING)]
-            found = [aim(context, changed(centre, context.assembly, change)) for change in changes]
-            order = sorted((k for k in range(OFFSPRING) if found[k].sound), key=lambda k: found[k].grade)[:CHOSEN]
-            if not order:
-                break
-            best = min(best, found[order[0]], key=lambda other: other.grade)
-            centre = changed(centre, context.assembly, _mean(changes, order))
-        return best, GENERATIONS * OFFSPRING
+        rng = np.random.default_rng([self.seed, self.start.hypothesis.number, self.turn])
+        best, size, looked = self.start, self.size, 0
+        while looked < STEPS:
+            size = size if size >= SMALLEST else AGAIN
+            change = random_change(context.assembly, rng, size)
+            better = False
+            while looked < STEPS:
+                found, change, aims = _mended(context, best, change)
+                looked += aims
+                if not found.grade < best.grade:
+                    break
+                best, better, change = found, True, FURTHER * change
+            size = min(GROW * size, LARGEST) if better else SHRINK * size
+        return Improved(best, size, looked)
 
 
-def _mean(changes: list[Floats], order: list[int]) -> Floats:
-    """The mean of some changes, best first, weighted by their rank as in CMA-ES."""
-    weights = np.log(len(order) + 0.5) - np.log(np.arange(1, len(order) + 1))
-    return np.asarray(weights / weights.sum() @ np.array([changes[k] for k in order]))
+def _mended(context: PlanningContext, start: Aim, change: Floats) -> tuple[Aim, Floats, int]:
+    """A changed aim after moves that mend it, the sum of all changes, how many aims it took."""
+    bound = start.grade.value
+    found = aim(context, changed(start.hypothesis, context.assembly, change), bound=bound)
+    for repairs in range(REPAIRS):
+        if found.move is None:
+            return found, change, repairs + 1
+        change = change + found.move
+        found = aim(context, changed(found.hypothesis, context.assembly, found.move), bound=bound)
+    return found, change, REPAIRS + 1
 
 
 class Pressed(NamedTuple):

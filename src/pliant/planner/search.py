@@ -16,7 +16,7 @@ import numpy as np
 
 from pliant.planner.aim import Aim, worth_moving
 from pliant.planner.hypotheses import Hypothesis
-from pliant.planner.questions import Improve, Look, Mend, Press, Pressed, ask
+from pliant.planner.questions import Improve, Improved, Look, Mend, Press, Pressed, ask
 from pliant.planner.reasons import Failure, Reason, Rejection
 from pliant.planner.results import PlannedGrasp, StableGrasp, Stopped, Tried
 from pliant.planner.selection import copies, distinct, scored
@@ -31,7 +31,7 @@ CHUNK = 30
 """Hypotheses that are graded as one question."""
 FIRST = 240
 """So many hypotheses are graded before anything else is done, of all kinds alike."""
-COSTS = {Look: 50.0, Mend: 35.0, Improve: 120.0, Press: 800.0}
+COSTS = {Look: 20.0, Mend: 20.0, Improve: 160.0, Press: 750.0}
 """About what questions take [ms of CPU time]; constants, so that the same questions are asked on every machine."""
 SHARES = {"explore": 0.3, "improve": 0.35, "press": 0.25, "fill": 0.1}
 """Of that time for looking for other grasps, for improving promises, for pressing what may become the best and for
@@ -44,13 +44,19 @@ PATIENCE = 60
 """.. where so many questions found none, those up to ``NEAR_BEST`` of the best one are."""
 NEAR_BEST = 1.5
 MENDING = {1: 0.02, 2: 0.02, 3: 0.02, 4: 0.015, 5: 0.012, 6: 0.003, 7: 0.001}
-"""Sound aims per look that mending an aim of each level has given, and .."""
+"""Sound aims per look that mending an aim of each level has given, .."""
 DRAWING = 0.003
-""".. that drawing new hypotheses has: what is worth more is done."""
-BEST = 6
-"""Candidates that are improved at a time."""
-SMALLEST = 0.12
-"""Changes smaller than this are not worth trying."""
+""".. and that drawing new hypotheses has: what is worth more is done."""
+BORROWED = 8.0
+"""How many times likelier a bad aim can be mended whose palm pose is that of a good one of another kind."""
+HOPE = 5.0
+"""Candidates are improved in the order of what they may come to: with so many steps like the last ones, .."""
+GAIN = 0.15
+""".. each as large as this where there was none [relative], .."""
+FADING = 0.5
+""".. and the last one counting so much."""
+STALE = 0.005
+"""Where less is gained, time is better spent on other candidates."""
 OPERATION = 1.3
 """Force of an operation over its promise where nothing is known, .."""
 LEARNING = 0.5
@@ -73,6 +79,12 @@ def _kind(hypothesis: Hypothesis) -> _Kind:
     return _Kind(hypothesis.preshape, hypothesis.fingers)
 
 
+def _as(hypothesis: Hypothesis, kind: _Kind, number: int) -> Hypothesis:
+    """The same palm pose with another preshape and other fingers."""
+    source = f"{kind.preshape} for {hypothesis.preshape}, {hypothesis.source.removeprefix('improved ')}"
+    return replace(hypothesis, number=number, preshape=kind.preshape, fingers=kind.fingers, source=source)
+
+
 @dataclass(eq=False)
 class _Family:
     """A hypothesis and all improvements of it.
@@ -80,11 +92,23 @@ class _Family:
     Args:
         failed, done: how many did not come to an operation, and how many did.
         ratio: force of their operations over their promises.
+        best: that with the smallest promise, which is improved.
+        size: of the changes that are tried on it.
+        gain: what an improvement may be expected to take off its promise [relative].
+        turns: how often it was improved.
+        asked: whether an improvement is asked for and not answered.
+        lent: whether its palm pose was tried with other kinds.
     """
 
+    best: Aim
     failed: int = 0
     done: int = 0
     ratio: float = OPERATION
+    size: float = 0.7
+    gain: float = GAIN
+    turns: int = 0
+    asked: bool = False
+    lent: bool = False
 
     @property
     def doubt(self) -> float:
@@ -103,16 +127,12 @@ class _Candidate:
     Args:
         aim: the aim.
         family: what became of its relatives.
-        size: of the changes that are tried on it.
-        tried: how often it was improved.
         pressed: whether it is or was pressed.
         force: of its operation; infinite where there is none (yet) [N].
     """
 
     aim: Aim
-    family: _Family = field(default_factory=_Family)
-    size: float = 0.7
-    tried: int = 0
+    family: _Family
     pressed: bool = False
     force: float = np.inf
 
@@ -125,6 +145,11 @@ class _Candidate:
     def expected(self) -> float:
         """What its operation needs, or would [N]."""
         return self.force if np.isfinite(self.force) else self.family.ratio * self.promised
+
+    @property
+    def hoped(self) -> float:
+        """What it may come to if it is improved further [N]."""
+        return float(self.family.ratio * self.promised * (1.0 - self.family.gain) ** HOPE)
 
 
 class Found(NamedTuple):
@@ -311,22 +336,23 @@ class Search:
         return Press(hypothesis, min(self._bound(), self._alike(hypothesis)))
 
     def _improve(self) -> Improve | None:
-        """Improve one of the best candidates, the least tried first."""
-        worth = [c for c in self._candidates.values() if c.size >= SMALLEST and self._fair(c)]
+        """Improve the family that may come to need the least force."""
         few: list[_Candidate] = []
-        for candidate in sorted(worth, key=lambda c: (c.expected, c.aim.hypothesis.number)):
-            if len(few) < BEST and not any(copies(candidate.aim.hypothesis, other.aim.hypothesis) for other in few):
-                few.append(candidate)
-        if not few:
-            return None
-        # the better a candidate, the oftener it is improved
-        order = [(candidate.tried * (1.0 + 0.5 * place), place) for place, candidate in enumerate(few)]
-        best = few[min(order)[1]]
-        best.tried += 1
-        number = best.aim.hypothesis.number
-        if best.pressed:
-            number, self._next = self._next, self._next + 1
-        return Improve(best.aim, number, best.size, self.seed, best.tried)
+        worth = [candidate for candidate in self._heads() if self._fair(candidate)]
+        for candidate in sorted(worth, key=lambda c: (c.hoped, c.aim.hypothesis.number)):
+            if any(copies(candidate.aim.hypothesis, other.aim.hypothesis) for other in few):
+                continue
+            family = candidate.family
+            if not family.asked and family.gain >= STALE:
+                family.asked = True
+                family.turns += 1
+                return Improve(family.best, family.size, self.seed, family.turns)
+            few.append(candidate)
+        return None
+
+    def _heads(self) -> Iterator[_Candidate]:
+        """The best candidate of every family."""
+        return (candidate for candidate in self._candidates.values() if candidate.aim is candidate.family.best)
 
     def _worth(self) -> dict[_Kind, float]:
         """Good aims per bad one that was mended, of every kind so far; one with a larger force counts less, and so does
@@ -344,11 +370,15 @@ class Search:
         }
 
     def _look(self) -> Look | Mend | None:
-        """Draw, or mend a bad aim: whatever is likelier to give a good one."""
+        """Try a good palm pose with other kinds; draw, or mend a bad aim: whatever is likelier to give a good one."""
+        if (lent := self._lend()) is not None:
+            self._new += 1
+            return lent
         worth = self._worth()
 
         def value(found: Aim) -> float:
-            return MENDING[found.grade.level] * worth[_kind(found.hypothesis)]
+            likely = BORROWED if found.hypothesis.number >= len(self.hypotheses) else 1.0
+            return likely * MENDING[found.grade.level] * worth[_kind(found.hypothesis)]
 
         bad = self._bad.values()
         start = max(bad, key=lambda found: (value(found), -found.grade.value, -found.hypothesis.number), default=None)
@@ -360,8 +390,23 @@ class Search:
             return self._draw()
         self._new += 1
         del self._bad[start.hypothesis.number]
-        self._mended[_kind(start.hypothesis)] += 1
+        if start.hypothesis.number < len(self.hypotheses):
+            self._mended[_kind(start.hypothesis)] += 1
         return Mend(start, self.seed)
+
+    def _lend(self) -> Look | None:
+        """The palm pose of the best improved family of which that was not done yet, with other kinds that have no fewer
+        fingers: what suits an object differs most between kinds, and where one is sound others often are.
+        """
+        ready = [c for c in self._heads() if c.family.turns and not (c.family.asked or c.family.lent)]
+        for candidate in sorted(ready, key=lambda c: (c.expected, c.aim.hypothesis.number)):
+            candidate.family.lent = True
+            own = candidate.aim.hypothesis
+            kinds = [k for k in self._queues if k != _kind(own) and len(k.fingers) >= len(own.fingers)]
+            if kinds:
+                first, self._next = self._next, self._next + len(kinds)
+                return Look(tuple(_as(own, kind, first + i) for i, kind in enumerate(kinds)))
+        return None
 
     def _draw(self) -> Look:
         """Some more hypotheses, of all kinds alike at first, then by what they are worth."""
@@ -401,7 +446,7 @@ class Search:
             self._graded += looked
             self._take_aim(found)
         elif isinstance(question, Improve):
-            self._take_improved(question, *answer)
+            self._take_improved(question, answer)
         else:
             self._take_pressed(question, answer)
 
@@ -412,24 +457,27 @@ class Search:
             self._rejections[number] = found.failure.rejection(number)
             return
         self._rejections[number] = Failure(Reason.LESS_PROMISING, found.grade.value).rejection(number)
-        self._candidates[number] = _Candidate(found)
+        self._candidates[number] = _Candidate(found, _Family(found))
 
-    def _take_improved(self, question: Improve, found: Aim, looked: int) -> None:
-        self._graded += looked
-        start, number = self._candidates[question.start.hypothesis.number], question.number
-        better = found.grade < start.aim.grade
-        start.size = min(1.2 * start.size, 1.5) if better else 0.75 * start.size
-        if not better:
+    def _take_improved(self, question: Improve, answer: Improved) -> None:
+        self._graded += answer.looked
+        start = self._candidates[question.start.hypothesis.number]
+        family, found, before = start.family, answer.aim, question.start.grade.value
+        gained = 1.0 - found.grade.value / max(before, 1e-9)
+        family.asked, family.size = False, answer.size
+        family.gain += FADING * (gained - family.gain)
+        if not gained > 0.0:
             return
-        if number == start.aim.hypothesis.number:
-            # pressed meanwhile: the answer came too late for this number
-            if not start.pressed:
-                start.aim, self._latest[number] = found, found.hypothesis
-            return
+        number = found.hypothesis.number
+        if start.pressed:
+            number, self._next = self._next, self._next + 1
         source = f"improved {found.hypothesis.source.removeprefix('improved ')}"
-        found = replace(found, hypothesis=replace(found.hypothesis, source=source))
-        self._take_aim(found)
-        self._candidates[number] = _Candidate(found, start.family, start.size)
+        family.best = replace(found, hypothesis=replace(found.hypothesis, number=number, source=source))
+        if start.pressed:
+            self._take_aim(family.best)
+            self._candidates[number] = _Candidate(family.best, family)
+        else:
+            start.aim, self._latest[number] = family.best, family.best.hypothesis
 
     def _take_pressed(self, question: Press, answer: Pressed) -> None:
         number = answer.hypothesis.number
