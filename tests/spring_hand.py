@@ -29,7 +29,8 @@ class SpringHand:
         noise: of the pads.
         start: joints at first; the pre-grasp's if left out.
         gives: the drives give way as their description says, by torque over stiffness; else they stand.
-        slips_at: mean force below which an object that has been held falls, ever faster, over the pads [N]; 0: never.
+        slips_at: mean force below which an object that has been held falls over the pads, faster or slower by what
+            friction lacks or has more than its weight [N]; 0: never.
         seed: of the noise.
     """
 
@@ -126,8 +127,8 @@ class SpringHand:
         forces = self.forces()
         self.true_force.append(float(forces.max()))
         self._held = self._held or float(forces.mean()) > self.slips_at
-        if self._held and float(forces.mean()) < self.slips_at:
-            self._falling += 9.81 * (1.0 - float(forces.mean()) / self.slips_at) * PERIOD
+        if self._held and self.slips_at > 0.0:
+            self._falling = max(self._falling + 9.81 * (1.0 - float(forces.mean()) / self.slips_at) * PERIOD, 0.0)
             self.fallen += self._falling * PERIOD
         if self._time >= self._next - 1e-9:
             self._next += FRAME

@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 from force_loops import GRIPPER, SDH2, assembly_of, loop_of, pinch, planned_contacts
 
-from pliant.control import CalibrationFactors, ContactKinematics, ControlOptions, ForceLoop, contact_kinematics
+from pliant.control import CalibrationFactors, ContactKinematics, ForceLoop, contact_kinematics
 from pliant.control.force_loop import DAMPING, TANGENTIAL
 from pliant.planner import Reserve
 from pliant.planner.timeline import PlannedForces
@@ -276,31 +276,20 @@ def test_forces_beyond_the_drives_are_not_wanted() -> None:
     assert loop.feasible
 
 
-def test_a_slipping_object_is_gripped_harder_up_to_the_most() -> None:
-    """grip = min(1 + slip_gain s, grip_most); never weaker again, and not for less than a twentieth."""
-    options = ControlOptions(slip_gain=100.0, grip_most=2.0)
-    loop = loop_of(GRIPPER, slip_gain=options.slip_gain, grip_most=options.grip_most)
+def test_a_harder_grip_counts_at_once_and_for_all_that_is_wanted_later() -> None:
+    loop = loop_of(GRIPPER)
     now = pinch(loop)
     moment = loaded(loop, now, 2.0)
     first = loop.want(now, moment).copy()
-    for slipped, grip, tighter in (
-        (-0.01, 1.0, False),
-        (0.0004, 1.0, False),
-        (0.002, 1.2, True),
-        (0.001, 1.2, False),
-        (0.005, 1.5, True),
-        (0.1, 2.0, True),
-        (0.2, 2.0, False),
-    ):
-        assert loop.tighten(slipped) is tighter
-        assert loop.grip == pytest.approx(grip, rel=1e-12)
+    for grip in (1.2, 2.0, 1.5):
+        loop.scale(grip)
         np.testing.assert_allclose(loop.wanted, grip * first, rtol=1e-12)
-    np.testing.assert_allclose(loop.want(now, moment), 2.0 * first, rtol=1e-6)
+        np.testing.assert_allclose(loop.want(now, moment), grip * first, rtol=1e-6)
 
 
 def test_a_harder_grip_stays_within_what_is_permitted() -> None:
-    loop = loop_of(GRIPPER, slip_gain=1000.0, grip_most=10.0)
+    loop = loop_of(GRIPPER)
     now = pinch(loop)
     loop.want(now, loaded(loop, now, 6.0))
-    assert loop.tighten(0.009)
+    loop.scale(10.0)
     np.testing.assert_allclose(loop.wanted, loop.options.limit_share * loop.timeline.max_force, rtol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,35 @@ def test_an_object_that_is_pushed_sideways_slips_across_its_load() -> None:
     assert slip is not None
     assert slip.common_shift == pytest.approx(2e-3)
     assert slip.slide == pytest.approx(0.0, abs=1e-12)
+
+
+def test_slip_that_was_forgiven_is_no_shift_any_more_but_stays_in_the_slide() -> None:
+    axes = np.array([np.eye(3), np.eye(3)])
+    moment = PlannedForces(np.zeros(1), np.zeros((2, 3)), np.zeros((2, 3)), axes, LOAD, np.zeros(3), np.zeros(3))
+    sense = SlipSense(np.array([True, True]), touch=0.1)
+    sense.update(estimate(np.zeros((2, 3))), moment, axes)
+    down = estimate(np.tile([0.0, 0.0, -2e-3], (2, 1)))
+    for left in (2e-3, 0.0):
+        slip = sense.update(down, moment, axes)
+        assert slip is not None
+        assert slip.common_shift == pytest.approx(left)
+        assert slip.slide == pytest.approx(2e-3)
+        sense.forgive()
+    on = sense.update(estimate(np.tile([0.0, 0.0, -3e-3], (2, 1))), moment, axes)
+    assert on is not None
+    assert on.common_shift == pytest.approx(1e-3)
+    assert on.slide == pytest.approx(3e-3)
+
+
+def test_slip_is_told_from_what_is_measured_now_not_from_what_the_filter_makes_of_it() -> None:
+    axes = np.array([np.eye(3), np.eye(3)])
+    moment = PlannedForces(np.zeros(1), np.zeros((2, 3)), np.zeros((2, 3)), axes, LOAD, np.zeros(3), np.zeros(3))
+    sense = SlipSense(np.array([True, True]), touch=0.1)
+    sense.update(estimate(np.zeros((2, 3))), moment, axes)
+    now = replace(estimate(np.tile([0.0, 0.0, -2e-3], (2, 1))), places=np.tile([0.0, 0.0, -2e-4], (2, 1)))
+    slip = sense.update(now, moment, axes)
+    assert slip is not None
+    assert slip.common_shift == pytest.approx(2e-3)
 
 
 def test_a_contact_that_is_hardly_felt_says_nothing_about_all() -> None:

@@ -43,6 +43,7 @@ def run_answer(result: RunResult, control: ControlOptions, grasp: PlannedGrasp) 
         "force_loop": control.force_loop,
         "filter": control.filter,
         "calibration": {"k": control.calibration.force, "stiffness_factor": control.calibration.stiffness},
+        "estimates": result.log.facts.get("estimates"),
         "end": result.log.end if len(result.log) else None,
         "events": [
             {"time_s": event.time, "phase": event.phase, "kind": event.kind, "text": event.text}
@@ -108,6 +109,8 @@ def print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
         for name, value in rows:
             table.add_row(name, value)
         console.print(table)
+    if told := _estimated(answer["estimates"] or {}):
+        console.print(f"felt during the run: {told}", highlight=False)
     _print_pushes(console, answer["pushes"])
     for note in answer["notes"]:
         console.print(f"note: {note}", highlight=False)
@@ -115,6 +118,17 @@ def print_run(result: RunResult, answer: dict[str, Any], json: bool) -> None:
         console.print(f"{event.time:7.2f} s  {event.phase:9} {event.kind}: {event.text}", highlight=False)
     for path in answer["files"]:
         console.print(f"written: {path}", highlight=False)
+
+
+def _estimated(estimates: dict[str, float | None]) -> str:
+    """What the run has learned of its object, in words."""
+    words = {
+        "friction_at_least": "friction {:.2f} or more (nothing slipped)",
+        "friction_at_slip": "friction {:.2f} (when it slipped)",
+        "stiffness_factor": "contacts {:.2f} times as stiff as planned",
+    }
+    known = ((text, estimates.get(name)) for name, text in words.items())
+    return ", ".join(text.format(value) for text, value in known if value is not None)
 
 
 def _or_not(force: float) -> str:
@@ -155,6 +169,7 @@ def print_series(result: SeriesResult, json: bool) -> None:
         "rate": result.rate,
         "interval": result.interval,
         "max_force_n": result.max_force,
+        "planned_peak_force_n": result.planned_peak,
         "permitted_force_n": result.limit,
         "entries": [
             {

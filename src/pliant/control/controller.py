@@ -243,4 +243,5 @@ class GraspController:
     def log(self) -> RunLog:
         """What has happened so far."""
         facts = {"options": asdict(self.options), "end": str(self.phase), "reason": self.reason}
+        facts["estimates"] = self.run.estimates.facts
         return self.run.recorder.log(facts | {"pad_sensor": asdict(self.run.processor.sensor)})

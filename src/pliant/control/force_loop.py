@@ -28,6 +28,7 @@ from pliant.robot import Assembly
 
 TANGENTIAL = 0.3  # weight of keeping a contact's place beside the plan, against pressing right
 DAMPING = 0.02  # of the joints' answer, relative to the root of the sum of squared singular values
+SMOOTHEST = 0.4  # of the planned friction: no less is believed
 ARM = 0.03  # torques over the size of things in hands [m]
 
 
@@ -136,15 +137,16 @@ class ForceLoop:
         self.wanted = np.minimum(self.grip * wanted, np.maximum(self.limits, 1e-3))
         return self.wanted
 
-    def tighten(self, slipped: float) -> bool:
-        """Contacts have slipped so far [m]. Whether the grip must be made stronger."""
-        options = self.options
-        grip = min(1.0 + options.slip_gain * max(slipped, 0.0), options.grip_most)
-        tighter = grip > self.grip + 0.05
-        if tighter:
-            self.wanted = np.minimum(self.wanted * grip / self.grip, np.maximum(self.limits, 1e-3))
-            self.grip = grip
-        return tighter
+    def believe(self, friction: float | None) -> None:
+        """What the contacts need is found for this friction, where it is less than the plan's with its reserve."""
+        if friction is not None:
+            planned = self.timeline.friction * self.timeline.reserve.friction
+            self._contacts = replace(self._contacts, friction=np.clip(friction, SMOOTHEST * planned, planned))
+
+    def scale(self, grip: float) -> None:
+        """From now on the wanted forces are so many times what the contacts need."""
+        self.wanted = np.minimum(self.wanted * grip / self.grip, np.maximum(self.limits, 1e-3))
+        self.grip = grip
 
     def series_stiffness(self, now: ContactKinematics) -> Floats:
         """D along the normals: the contact's and the servos' springs one behind the other [N/m]."""

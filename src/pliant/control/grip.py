@@ -66,6 +66,7 @@ class Grip:
         self._start = np.zeros(dof)
         self._answer_due = self._wanted_due = False
         self._rate, self._rated = np.zeros(dof), -np.inf
+        self._owed = np.zeros(dof)
         self._series = np.ones(n)
 
     @property
@@ -103,16 +104,42 @@ class Grip:
             loop.ask(self.contacts, moment)
             self._wanted_due = True
             self._series = loop.series_stiffness(self.contacts)
-            self._rate = loop.correct(self.errors(wanted(), estimate), self.contacts, loop.hand, 1.0, self._series)
+            coming = self.contacts.jacobian[:, 2, :] @ self._owed * self._series
+            error = self.errors(wanted() - coming, estimate)
+            self._rate = loop.correct(error, self.contacts, loop.hand, 1.0, self._series)
             self._rated = sample.time
         if sample.time - self._rated > KEPT_UP:
             return offset
         assert self.contacts is not None
-        moved = offset + self._rate * step.dt
+        return self._moved(offset + self._rate * step.dt + self._installment(step.dt), offset, planned)
+
+    def press(self, step: ControlStep, planned: Floats, offset: Floats, extra: Floats) -> Floats:
+        """The joints' offset on the way to normal forces that are larger by ``extra`` [N]: as fast as contacts may move
+        at all, where turns of the loop would take their time.
+        """
+        if self.contacts is None:
+            return offset
+        loop = self.loop
+        self._owed = self._owed + loop.correct(extra, self.contacts, loop.hand, 1.0 / loop.options.gain, self._series)
+        return self._moved(offset + self._installment(step.dt), offset, planned)
+
+    def _installment(self, dt: float) -> Floats:
+        """What is to be moved at once, as far as contacts may move in this time."""
+        assert self.contacts is not None
+        farthest = float(np.abs(self.contacts.jacobian[:, 2, :] @ self._owed).max(initial=0.0))
+        if farthest == 0.0:
+            return self._owed
+        part = min(self.loop.options.step * dt / farthest, 1.0) * self._owed
+        self._owed = self._owed - part
+        return part
+
+    def _moved(self, moved: Floats, offset: Floats, planned: Floats) -> Floats:
+        """Where the offset may go: no contact beyond its reach, no joint beyond its range."""
+        assert self.contacts is not None
         push = self.contacts.jacobian[:, 2, :] @ (moved - self._start)
-        if np.abs(push).max(initial=0.0) <= options.reach:
+        if np.abs(push).max(initial=0.0) <= self.loop.options.reach:
             offset, self.pushed = moved, push * self._series
-        robot = loop.assembly.robot
+        robot = self.loop.assembly.robot
         return np.minimum(np.maximum(offset, robot.lower - planned), robot.upper - planned)
 
     def slip(self, step: ControlStep) -> Slip | None:
@@ -121,3 +148,7 @@ class Grip:
             return None
         axes = None if self.contacts is None else self.contacts.axes
         return self._slip.update(step.estimate, step.moment, axes)
+
+    def forgive(self) -> None:
+        """How far the object has gone so far is no slip any more."""
+        self._slip.forgive()

@@ -104,6 +104,8 @@ class ControlOptions:
         slip: how far all centres of pressure together may wander beyond the plan before the grip is made stronger [m].
         slip_gain: part by which the wanted force grows per metre of wandering beyond that [1/m].
         grip_most: .. and at most this many times the wanted force.
+        slip_calm: nothing has wandered on for so long: the grip begins to let go again [s].
+        slip_fade: time in which it forgets all but 1/e of the wandering then [s].
         limit_share: wanted forces stay below this part of the permitted force.
         touch: force that counts as touched [N].
         touch_load: what a finger may press while it waits for the others [N].
@@ -130,6 +132,8 @@ class ControlOptions:
     slip: float = 0.0007
     slip_gain: float = 400.0
     grip_most: float = 2.5
+    slip_calm: float = 0.3
+    slip_fade: float = 0.5
     limit_share: float = 0.85
     touch: float = 0.1
     touch_load: float = 1.0
@@ -153,6 +157,8 @@ class ControlOptions:
             ("hold", 0 <= self.hold < 1e6, "0 or more [s]"),
             ("slip", 0 < self.slip <= 1, "above 0 [m]"),
             ("slip_gain", 0 <= self.slip_gain < 1e5, "0 or more [1/m]"),
+            ("slip_calm", self.slip_calm >= 0, "0 or more [s]; infinite: a grip that was made stronger stays so"),
+            ("slip_fade", self.slip_fade > 0, "above 0 [s]"),
             ("grip_most", 1 <= self.grip_most <= 10, "1 to 10"),
             ("limit_share", 0 < self.limit_share <= 1, "above 0, at most 1"),
             ("speed", 0.01 <= self.speed <= 1, "0.01 to 1: never faster than planned"),

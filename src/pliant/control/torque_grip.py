@@ -161,6 +161,13 @@ class TorqueGrip(Grip):
         self.standing[hand] = (q + contact / self._servo)[hand]
         return self._reference
 
+    def press(self, step: ControlStep, planned: Floats, offset: Floats, extra: Floats) -> Floats:
+        """Forces that are larger by ``extra`` from the next turn on, not only after a while."""
+        if self.forces is not None:
+            larger = 1.0 + extra / np.maximum(self.forces[:, 2], 1e-9)
+            self.forces = larger[:, None] * self.forces
+        return offset
+
     def _measure(self, step: ControlStep, reading: JointReading) -> tuple[ContactKinematics, Floats]:
         """Contacts and joints now; joint speeds from one reading to the next."""
         loop, q = self.loop, np.asarray(reading.positions, dtype=np.float64)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.arrays import Floats
 from pliant.control import RunOutcome
 from pliant.errors import OptionError, Problem
 from pliant.lab.pushes import PushOutcome
@@ -76,6 +77,7 @@ class SeriesResult:
         interval: 95 % confidence interval of the true rate (Wilson).
         max_force: largest force of all [N].
         limit: the permitted force [N].
+        planned_peak: the plan's largest normal force [N].
     """
 
     entries: tuple[SeriesEntry, ...]
@@ -83,6 +85,12 @@ class SeriesResult:
     interval: tuple[float, float]
     max_force: float
     limit: float
+    planned_peak: float
+
+    @property
+    def peaks_over_plan(self) -> Floats:
+        """Largest force in lift, move and hold over the largest planned one, of every trial; NaN if there was none."""
+        return np.array([entry.peak_force for entry in self.entries]) / self.planned_peak
 
     @property
     def counts(self) -> dict[str, int]:
@@ -140,9 +148,8 @@ def run_series(
                 done(entry)
     held = sum(entry.outcome is RunOutcome.HELD for entry in entries)
     limit = min(contact.max_force for state in grasp.states for contact in state.contacts)
-    return SeriesResult(
-        tuple(entries), held / count, wilson(held, count), max(entry.max_force for entry in entries), limit
-    )
+    largest, planned = max(entry.max_force for entry in entries), max(state.largest_force for state in grasp.states)
+    return SeriesResult(tuple(entries), held / count, wilson(held, count), largest, limit, planned)
 
 
 def _entry(job: _Job) -> SeriesEntry:
@@ -153,11 +160,18 @@ def _entry(job: _Job) -> SeriesEntry:
 
 def table_of(results: Sequence[tuple[str, SeriesResult]]) -> str:
     """One row per series, in plain text."""
-    rows = [f"{'series':28} {'held':>9} {'95 % interval':>15} {'largest force':>14} {'limit':>7}"]
+    rows = [f"{'series':28} {'held':>9} {'95 % interval':>15} {'largest force':>14} {'limit':>7} {'peak / plan':>18}"]
     for name, result in results:
         low, high = result.interval
         held = f"{result.counts['held']}/{len(result.entries)}"
         rows.append(
-            f"{name:28} {held:>9} {low:>6.0%} .. {high:>4.0%} {result.max_force:>12.1f} N {result.limit:>5.1f} N"
+            f"{name:28} {held:>9} {low:>6.0%} .. {high:>4.0%} {result.max_force:>12.1f} N {result.limit:>5.1f} N "
+            f"{_span(result.peaks_over_plan):>18}"
         )
     return "\n".join(rows)
+
+
+def _span(ratios: Floats) -> str:
+    """Median and largest of those that are known."""
+    known = ratios[np.isfinite(ratios)]
+    return f"{np.median(known):.2f}, at most {known.max():.2f}" if len(known) else "not measured"

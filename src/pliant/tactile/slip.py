@@ -21,9 +21,10 @@ class Slip:
     """How far things have gone since the grasp was made.
 
     Attributes:
-        common_shift: what every contact has gone beyond the plan in the direction of their mean [m]. A single centre of
-            pressure wanders by millimetres when a pad rolls, above all along a straight wall: that is no slip.
-        slide: what every contact has gone along the load [m].
+        common_shift: what every contact has gone beyond the plan in the direction of their mean, but for what was
+            forgiven [m]. A single centre of pressure wanders by millimetres when a pad rolls, above all along a
+            straight wall: that is no slip.
+        slide: what every contact has gone along the load, all told [m].
     """
 
     common_shift: float
@@ -41,6 +42,11 @@ class SlipSense:
     def __init__(self, sensed: Bools, touch: float) -> None:
         self.sensed, self.touch = sensed, touch
         self._at_grasp: tuple[Floats, Floats] | None = None
+        self._moved = self._forgiven = np.zeros((len(sensed), 3))
+
+    def forgive(self) -> None:
+        """What the contacts have gone by the last frame counts no more as a common shift."""
+        self._forgiven = self._moved
 
     def update(self, estimate: ContactEstimate, moment: PlannedForces, axes: Floats | None) -> Slip | None:
         """What a new frame shows; None where there is none.
@@ -54,13 +60,18 @@ class SlipSense:
             return None
         if not estimate.fresh:
             return None
-        moved = (estimate.places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
+        # As measured: the filter shows a slip some frames late, and together all contacts hardly err.
+        places = np.where(np.isfinite(estimate.points), estimate.points, estimate.places)
+        moved = (places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
         sure = self.sensed & (measured_forces(estimate.measured) > self.touch)
         if axes is None or not sure.any() or not sure[self.sensed].all():
             return Slip(0.0, 0.0)
+        self._moved = moved
         # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
-        turned = np.einsum("nij,nkj,nk->ni", axes, moment.axes, moved)[sure]
-        return Slip(_together(turned, turned.mean(axis=0)), _together(turned, moment.load[:3]))
+        links = np.einsum("nij,nkj->nik", axes, moment.axes)[sure]
+        all_told = np.einsum("nij,nj->ni", links, moved[sure])
+        lately = np.einsum("nij,nj->ni", links, (moved - self._forgiven)[sure])
+        return Slip(_together(lately, lately.mean(axis=0)), _together(all_told, moment.load[:3]))
 
 
 def _together(moved: Floats, direction: Floats) -> float:

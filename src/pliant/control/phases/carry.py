@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pliant.arrays import Floats
 from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.grip import ControlStep
 from pliant.control.phases.context import PhaseStrategy, RunContext
@@ -13,17 +14,23 @@ from pliant.control.phases.slip import react_to_slip
 from pliant.planner import Phase
 from pliant.tactile import measured_forces
 
-CALM = 0.15  # forces off by less than this are right [N]
+CALM = 0.15  # forces that lack less than this are right [N]
+TOO_MUCH, GRAIN = 0.1, 0.05  # of the wanted force, and at least: more than that too much is not right [N]
 WEAK = 3.0  # times what counts as right: no grip
 
 
 class SqueezePhase(PhaseStrategy):
-    """Follow the plan from touch to grasp, and wait until the forces are as wanted."""
+    """Follow the plan from touch to grasp, and wait until the forces are as wanted.
+
+    The plan presses deeper only where force is lacking: a finger that has touched early or hard, or an object that is
+    stiffer than planned, has the force of that depth already, and pressed on it would have too much when it is lifted.
+    """
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.time_limit = self.planned_limit(Phase.SQUEEZE, run.options.settle)
         self._settling_since: float | None = None
+        self._touched_at: Floats | None = None
 
     def enter(self) -> None:
         run = self.run
@@ -35,18 +42,21 @@ class SqueezePhase(PhaseStrategy):
         run, options, now = self.run, self.run.options, step.sample.time
         end = run.timeline.grasp_time
         run.turn(step)
+        self._learn(step)
+        before = run.planned()
         run.advance(step.dt, end)
+        if run.grip.contacts is not None and run.grip.torques is None and self._error(step).mean() < 0.0:
+            run.offset = run.offset - np.where(run.loop.hand, run.planned() - before, 0.0)
         run.follow()
         if run.plan_time < end - 1e-9:
             return None
         if not options.force_loop:
             run.touched |= measured_forces(step.estimate.forces) > options.touch
             return self._follower() if run.grip.ready else None
-        assert run.grip.contacts is not None
-        error = run.loop.internal(run.grip.errors(run.wanted(), step.estimate), run.grip.contacts)
-        wanted = run.loop.wanted
+        error, wanted = self._error(step), run.loop.wanted
         allowed = np.maximum(options.tolerance * wanted, CALM)
-        if run.grip.ready and (np.abs(error) <= allowed)[run.tracker.sensed].all():
+        right = (error <= allowed) & (error >= -np.maximum(TOO_MUCH * wanted, GRAIN))
+        if run.grip.ready and right[run.tracker.sensed].all():
             return self._follower()
         if self._settling_since is None:
             self._settling_since = now
@@ -59,8 +69,31 @@ class SqueezePhase(PhaseStrategy):
         run.note(now, "note", "forces have not quite settled; going on")
         return self._follower()
 
+    def _error(self, step: ControlStep) -> Floats:
+        """n, what normal forces lack of those wanted now, as far as a squeeze can mend it [N]."""
+        run = self.run
+        assert run.grip.contacts is not None
+        return run.loop.internal(run.grip.errors(run.wanted(), step.estimate), run.grip.contacts)
+
+    def _learn(self, step: ControlStep) -> None:
+        """What this frame tells about the object's stiffness."""
+        run, joints = self.run, step.sample.joints
+        if not step.estimate.fresh or joints is None or run.grip.contacts is None:
+            return
+        q = np.asarray(joints.positions)
+        self._touched_at = q if self._touched_at is None else self._touched_at
+        way = run.grip.contacts.jacobian[:, 2, :] @ np.where(run.loop.hand, q - self._touched_at, 0.0)
+        sensed = run.tracker.sensed
+        run.estimates.squeezed(float(way[sensed].mean()), float(measured_forces(step.estimate.measured)[sensed].mean()))
+
     def _follower(self) -> RunPhase:
-        spans = self.run.timeline.spans
+        run = self.run
+        planned = run.timeline.forces_at(run.timeline.grasp_time).forces[:, 2]
+        series = 1.0 / float((1.0 / run.loop.stiffness[:, 2]).mean())
+        factor = run.estimates.learn_stiffness(float(planned.mean()), series)
+        if factor is not None:
+            run.loop.stiffness = factor * run.loop.stiffness
+        spans = run.timeline.spans
         if Phase.LIFT in spans:
             return RunPhase.LIFT
         return RunPhase.MOVE if Phase.MOVE in spans else RunPhase.HOLD

@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from pliant.arrays import Floats
+from pliant.control.estimates import GripEstimates
 from pliant.control.events import Event, RunFault, RunPhase
 from pliant.control.force_loop import ForceLoop
 from pliant.control.grip import ControlStep, Grip
 from pliant.control.options import ControlOptions
 from pliant.control.run_log import RunRecorder
+from pliant.control.slip_reflex import SlipReflex
 from pliant.planner import ContactTimeline, Phase, PlannedGrasp, force_share
 from pliant.robot import Assembly
 from pliant.tactile import ContactTracker, TactileProcessor
@@ -21,6 +23,7 @@ NEEDED = 0.1  # planned force from which on a contact must be measured [N]
 SURE = 2.0  # times the force that counts as touched: a contact that stays
 NEARING = 0.4  # the last part of the approach [s]
 FOLLOWING = 1.0 / 6.0  # of what counts as not following: how far joints may be behind there
+WANDERS = 0.2  # of a patch's radius: how far its centre of pressure may move while nothing slips
 SAFE_TIME = 3.0  # opening and easing end after so long, whatever happens [s]
 
 
@@ -34,6 +37,8 @@ class RunContext:
         touched: n, contacts that have been measured, or that no array measures.
         slid: how far the object has slid in the hand, once that is too far [m].
         phase: the current one.
+        estimates: what was learned of the object so far.
+        reflex: the reaction to slip.
     """
 
     def __init__(
@@ -44,6 +49,8 @@ class RunContext:
         self.tracker = ContactTracker(self.timeline, processor, options.tracking)
         self.loop = ForceLoop(self.timeline, assembly, options)
         self.grip = Grip(self.loop, self.tracker)
+        self.estimates = GripEstimates()
+        self.reflex = SlipReflex(options, options.slip + WANDERS * float(self.timeline.radius.mean()))
         self.recorder = RunRecorder(self.robot.joint_names, self.timeline.names)
         self.phase = RunPhase.CLOSE
         # An object k times as stiff as planned gives the planned forces at k^(-2/3) of the planned depth (Hertz).
