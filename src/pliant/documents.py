@@ -6,6 +6,7 @@ nesting, aliases cannot explode, duplicate keys are refused, and a mistyped fiel
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import reprlib
@@ -115,9 +116,25 @@ def make_folder(path: str | Path) -> Path:
     return path
 
 
-def make_room(path: str | Path) -> Path:
-    """The path of a file to be written, after its folder is known to take it: reported before the work, not after."""
+def not_of(path: str | Path, *sources: str | Path | None) -> Path:
+    """The path of a file to be written, which must be none of those that are read."""
     path = Path(path)
+    for source in filter(None, sources):
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # wrong names are reported where they are used
+            if path.resolve() == Path(source).resolve():
+                raise OptionError(
+                    str(path), Problem("", f"is {Path(source).name} itself, which is read", "another name")
+                )
+    return path
+
+
+def make_room(path: str | Path, *sources: str | Path | None) -> Path:
+    """The path of a file to be written, after its folder is known to take it: reported before the work, not after.
+
+    Args:
+        sources: as for `not_of`.
+    """
+    path = not_of(path, *sources)
     if UNPRINTABLE.search(path.name):
         raise OptionError(str(path), "the name is not text in UTF-8, or has control characters")
     make_folder(path.parent)

@@ -65,7 +65,7 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
     """
     partial = path.with_name(f"{_partial(path)}.{os.getpid()}.{os.urandom(4).hex()}.partial")
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if (path.exists() and not path.is_file() and not path.is_dir()) or _among_devices(path):
             # Not to be replaced: with the right to do so /dev/full, or a pipe that others read, would become a file.
             raise error(str(path), Problem("", "is a device or a pipe", "name a file"))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,11 +75,17 @@ def write_bytes(path: Path, data: bytes, *, error: type[InputError]) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except (OSError, ValueError) as bad:
+    except (OSError, RuntimeError, ValueError) as bad:
         raise error(str(path), f"cannot be written: {getattr(bad, 'strerror', None) or bad}") from None
     finally:
         with contextlib.suppress(OSError, ValueError):
             partial.unlink(missing_ok=True)
+
+
+def _among_devices(path: Path) -> bool:
+    """Whether it is a name such as /dev/stdout, a link that may lead to a file."""
+    folder = path.parent.resolve()
+    return folder == Path("/dev") or folder.is_relative_to("/proc")
 
 
 def _partial(path: Path) -> str:

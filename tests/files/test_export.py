@@ -378,8 +378,8 @@ def test_names_that_would_lose_something_are_refused_before_anything_is_written(
     file = save_plan(ball_plan(), tmp_path / "ball.plan")
     before = file.read_bytes()
     for out, format, why in (
-        (file, "json", "is the plan or run itself"),
-        (tmp_path / "sub" / ".." / "ball.plan", "csv", "is the plan or run itself"),
+        (file, "json", "itself, which is read"),
+        (tmp_path / "sub" / ".." / "ball.plan", "csv", "itself, which is read"),
         (tmp_path / "robot.urdf", "srdf", r"name it robot\.srdf"),
         (tmp_path / ("x" * 300), "json", "name too long"),
         (tmp_path / "a\x1bb.json", "json", "control characters"),

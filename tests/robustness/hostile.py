@@ -12,6 +12,7 @@ import contextlib
 import gc
 import io
 import json
+import math
 import os
 import resource
 import struct
@@ -139,6 +140,15 @@ def _sheets(n: int) -> bytes:
     return "".join(lines).encode()
 
 
+def _fan(n: int) -> bytes:
+    """Two cones on one rim: the boxes around their faces all meet at the tips."""
+    turns = [2 * math.pi * i / n for i in range(n)]
+    rim = "".join(f"v {0.1 * math.cos(t):.9f} {0.1 * math.sin(t):.9f} 0\n" for t in turns)
+    faces = "".join(f"f 1 {i + 3} {(i + 1) % n + 3}\nf 2 {(i + 1) % n + 3} {i + 3}\n" for i in range(n))
+    return f"v 0 0 0.1\nv 0 0 -0.1\n{rim}{faces}".encode()
+
+
+SOLID = "solid x\nfacet normal 0 0 1\nouter loop\n" + "vertex %g %g %g\n" * 3 + "endloop\nendfacet\nendsolid x\n"
 PLY = (
     "ply\nformat ascii 1.0\nelement vertex {n}\nproperty float x\nproperty float y\nproperty float z\nelement face 1\n"
 )
@@ -198,6 +208,12 @@ HOSTILE = {
     "off_words": Hostile("m.off", lambda n: f"OFF\n{n} 1 0\n".encode() + b"x y z\n" * n + b"3 0 1 2\n", 100_000),
     "off_comments": Hostile("m.off", lambda n: b"OFF\n" + b"#\n" * n, 1_000_000),
     "stl_words": Hostile("m.stl", lambda n: b"solid x\nfacet normal\n" + b"vertex x\n" * n + b"endsolid\n", 300_000),
+    "stl_solids": Hostile(
+        "m.stl", lambda n: (SOLID % (0, 0, 0, 0.1, 0, 0, 0, 0.1, 0)).encode() * n, 10_000
+    ),
+    "stl_letters": Hostile("m.stl", lambda n: b"solid \xff\xe9\n" + b"\xff" * n, 10_000_000),
+    "obj_backwards": Hostile("m.obj", lambda n: b"v 0 0 0\nv 0 0 1\nv 0 1 0\n" + b"f -1 -2 -3\n" * n, 60_000),
+    "obj_fan": Hostile("m.obj", _fan, 4_000),
     "stl_needles": Hostile("m.stl", lambda n: bytes(80) + struct.pack("<I", n) + bytes(50 * n), 20_000),
     "gltf_accessors": Hostile("m.gltf", _gltf(accessors=lambda n: [{"count": 9, "type": "MAT4"}] * n), 20_000),
     "gltf_claims": Hostile("m.gltf", _gltf(accessors=lambda n: [{"count": n, "type": "MAT4"}]), 6_000_000),

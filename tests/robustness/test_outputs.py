@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +15,16 @@ from pathlib import Path
 import pytest
 from fuzzing import write_yaml
 
+import pliant.files
+from made_plans import ball_plan
 from pliant.cli import run_command
 from pliant.cli.output import Output
+from pliant.errors import OptionError
+from pliant.file_bytes import write_bytes
+from pliant.files import save_plan
+from pliant.objects import make_shape, write_mesh
+
+SHIPPED = Path(pliant.files.__file__).parent / "shipped"
 
 SLIPPING = {
     "contacts": [{"point": [x, 0, 0], "normal": [-x, 0, 0], "friction": 1e-3, "max_force": 1} for x in (0.03, -0.03)],
@@ -106,6 +117,59 @@ def test_a_plan_that_could_not_be_saved_is_not_begun(
 ) -> None:
     monkeypatch.setattr("pliant.planner.plan", lambda *_, **__: pytest.fail("it was planned"))
     assert run_command(["plan", "ball_gripper", "--out", str(tmp_path / name)]) == 2
+
+
+def test_what_is_read_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--out` names the question itself: it would be gone, and often of another kind."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SHIPPED / "ball_gripper.yaml", "t.yaml")
+    write_yaml(
+        Path("p.yaml"), {"duration": 0.1, "rate_hz": 100, "frames": [{"link": "flange", "path": {"here": True}}]}
+    )
+    save_plan(ball_plan(), "p.plan")
+    write_mesh(make_shape("box", edge=0.05), "m.obj")
+    Path("link").symlink_to("p.plan")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for command in (
+        ["plan", "t.yaml", "--out", "t.yaml"],
+        ["report", "p.plan", "--out", "p.plan"],
+        ["report", "p.plan", "--out", "link"],
+        ["run", "p.plan", "--out", "./p.plan"],
+        ["servo", "kawasaki_fs020n", "p.yaml", "--out", "p.yaml"],
+        ["calibrate", "t.yaml", "--plan", "p.plan", "--out", "t.yaml"],
+        ["objects", "repair", "m.obj", "--out", "m.obj"],
+        ["export", "p.plan", "--format", "csv", "--out", str(tmp_path / "p.plan")],
+    ):
+        assert run_command(command) == 2, command
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_names_of_streams_are_no_files_and_loops_of_links_no_fault_of_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever may write to /dev would replace the link that all programs use."""
+    with pytest.raises(OptionError, match="is a device or a pipe"):
+        write_bytes(Path("/dev/stdout"), b"", error=OptionError)
+    with pytest.raises(OptionError, match="is a device or a pipe"):
+        write_bytes(Path("/proc/self/fd/1"), b"", error=OptionError)
+    (tmp_path / "a").symlink_to("a")
+    save_plan(ball_plan(), tmp_path / "p.plan")
+    assert run_command(["export", str(tmp_path / "p.plan"), "--format", "csv", "--out", str(tmp_path / "a")]) in (0, 2)
+    assert run_command(["export", str(tmp_path / "a"), "--format", "csv", "--out", str(tmp_path / "b")]) == 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EMFILE])
+def test_a_disk_that_is_full_while_anything_is_written_is_not_our_fault(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), "log.jsonl")
+
+    monkeypatch.setattr("pliant.files.load_task", full)
+    assert run_command(["plan", "ball_gripper", "--json"]) == 2
+    said = capsys.readouterr()
+    assert "our fault" not in said.err and os.strerror(number) in said.err
+    assert json.loads(said.out)["error"]["source"] == "log.jsonl"
 
 
 def test_ctrl_c_that_arrives_as_a_failure_of_compiled_code_is_an_interrupt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -33,6 +34,8 @@ COMMANDS = {
 }
 HELP = ["-h", "--help"]
 EXIT_INTERRUPTED = 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EMFILE, errno.ENFILE)
+"""What a system says that has no room for files, in whatever is being written: nobody's fault here."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -60,7 +63,7 @@ def run_command(arguments: list[str]) -> int:
     import typer
 
     from pliant.cli.answers import EXIT_BROKEN, EXIT_OURS, emit, error_answer
-    from pliant.errors import InputError
+    from pliant.errors import InputError, OptionError
 
     wants_json = "--json" in arguments
     try:
@@ -98,6 +101,11 @@ def run_command(arguments: list[str]) -> int:
         if _by_ctrl_c(bug):
             print("interrupted", file=sys.stderr)
             return EXIT_INTERRUPTED
+        if isinstance(bug, OSError) and bug.errno in NO_ROOM:
+            refused = OptionError(str(bug.filename or "the system"), f"{bug.strerror}: make room, or raise the limit")
+            print(f"pliant: {refused}", file=sys.stderr)
+            emit(error_answer(refused), wants_json)
+            return EXIT_BROKEN
         if os.environ.get("PLIANT_TRACEBACK"):
             raise
         what = f"{type(bug).__name__}: {bug}"

@@ -70,7 +70,7 @@ def calibrate(
         out = Path(f"{task}.calibration.yaml")
     target = out if out is not None else calibration_path(task)
     if not no_save:
-        make_room(target)
+        make_room(target, task, plan)
     question = read_task(file, calibrated=False)
     found = load_plan(plan) if plan is not None else search(question, seed=seed)
     if found.task.body.mesh.content_hash != question.body.mesh.content_hash:

@@ -14,15 +14,17 @@ def repair(
 ) -> None:
     """Mend a mesh or a cloud of points, write it, and say what was done."""
     from pliant.cli.answers import emit, progress
+    from pliant.documents import not_of
     from pliant.errors import MeshError, OptionError, unknown_name
     from pliant.objects import UNITS, load_mesh, mend_file, write_mesh
 
     if units is not None and units not in UNITS:
         raise OptionError("--units", unknown_name("unit", units, UNITS))
+    not_of(out, file)
     if picture is not None:
         from pliant.viewer import mended_picture, png_path, save_png
 
-        png_path(picture)
+        not_of(png_path(picture), file, out)
     with progress("mending"):
         given, mended = mend_file(file, cap=cap, smooth=smooth, unit=units)
         path = write_mesh(mended.repaired.mesh, out)

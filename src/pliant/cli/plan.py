@@ -64,7 +64,7 @@ def plan(
     question = load_task(task, allow_outside=allow_outside)
     if effort is not None:
         question = replace(question, options=replace(question.options, effort=effort.value))
-    path = make_room(out if out is not None else f"{question.name}.plan")
+    path = make_room(out if out is not None else f"{question.name}.plan", task)
     with planning_progress() as tell:
         found = search(question, jobs=jobs, seed=seed, first=first, seconds=seconds, progress=tell)
     if found.stopped is Stopped.INTERRUPTED and not found.grasps:

@@ -24,11 +24,13 @@ def report(
         pliant report ring.plan --run ring.run --out ring.html --stills pictures/
     """
     from pliant.cli.answers import emit, progress
-    from pliant.documents import make_room
+    from pliant.documents import make_folder, make_room
     from pliant.files import load_plan
     from pliant.viewer import measured_run, save_stills, write_report
 
-    make_room(out)
+    make_room(out, plan, run)
+    if stills is not None:
+        make_folder(stills)
     found = load_plan(plan)
     measured = measured_run(run, found) if run is not None else None
     with progress("reading", 100) as show:

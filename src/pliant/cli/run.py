@@ -125,7 +125,7 @@ def run(
     if perturb is not None:
         _refuse("--perturb", {"--world": world}, "is one chosen world", "give --perturb or --world, not both")
     if out is not None:
-        make_room(out)
+        make_room(out, plan, calibration)
     if plots is not None:
         make_folder(plots)
     loaded = load_plan(plan)

@@ -37,6 +37,7 @@ def servo(
     """
     from pliant.cli.answers import emit, progress
     from pliant.cli.robot_argument import choose_robot
+    from pliant.documents import make_room
     from pliant.errors import OptionError, Problem, unknown_name
 
     chosen = choose_robot(robot, package_dir)
@@ -48,10 +49,10 @@ def servo(
         if tolerance is not None and not tolerance > 0.0:
             raise OptionError("--tolerance", Problem("", f"{tolerance}", "above zero"))
         job = read_path_file(path, chosen.robot, q_home=chosen.q_home)
+        file = make_room(out if out is not None else f"{path.stem}.points.csv", path)
     limits = JointLimits.of(chosen.robot, acceleration=chosen.accelerations)
     with progress(f"tracking {job.duration:g} s", 1.0) as show:
         array = job.run(solver=solver, limits=limits, tolerance=tolerance, progress=show)
-    file = out if out is not None else Path(f"{path.stem}.points.csv")
     write_points(array, chosen.robot, file)
     short = array.shortfall
     answer: dict[str, Any] = {

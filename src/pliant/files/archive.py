@@ -62,7 +62,8 @@ class ArchiveKind:
         members: pattern of the names of all members that may be there.
         allowed: the same for people.
         most_bytes: of the file.
-        most_unpacked: of everything in it once unpacked [bytes].
+        most_unpacked: of everything in it once unpacked, and of all that is read, each part as often as it is named
+            [bytes].
         most_text: of the document [bytes].
         most_values: in the document.
         error: raised for whatever is wrong.
@@ -90,6 +91,7 @@ class Archive:
 
     def __init__(self, path: Path, kind: ArchiveKind) -> None:
         self.source, self.kind = str(path), kind
+        self._read = 0
         self._again = f"copy or write the {kind.name} file again"
         data = read_bytes(path, most=kind.most_bytes, kind=f"a {kind.name}", error=kind.error, suffixes=(kind.suffix,))
         if not data.startswith(b"PK"):
@@ -139,8 +141,12 @@ class Archive:
         if name not in self._members:
             what = f"is missing from the {self.kind.name} file"
             raise self.refusal(name, what, "it may have been cut or edited")
+        size = self._members[name].file_size
+        self._read += size
+        if self._read > self.kind.most_unpacked:
+            what = f"with it {self._read / 1e6:.0f} MB are read: parts are named again and again"
+            raise self.refusal(name, what, f"at most {self.kind.most_unpacked / 1e6:.0f} MB")
         try:
-            size = self._members[name].file_size
             with self._zip.open(self._members[name]) as member:
                 # With a number: without one, all that is packed is unpacked at once, whatever size was announced.
                 return member.read(size + 1)

@@ -30,6 +30,7 @@ from pliant.files.archive import Archive, ArchiveKind, pack
 from pliant.files.plan_robot import portable_assembly, read_assembly, read_urdf
 from pliant.files.plan_schema import FORMAT, PLAN, VERSION, Joints, RealJoints, mesh_places
 from pliant.files.records import from_entry, read_arrays, stored_arrays, to_fields, words_of_kind
+from pliant.files.task import MOST_FACES
 from pliant.objects import Mesh, check_size, mesh_volume
 from pliant.plain_arrays import array_bytes
 from pliant.planner import HeldState, Plan, PlannedGrasp, Task, Trajectory
@@ -148,10 +149,19 @@ class _PlanReader:
             entry,
             assembly=assembly,
             body=from_entry(entry.object, mesh=mesh),
-            scene=tuple(check_size(self.mesh(item), smallest=0.0, largest=LARGEST_SCENE) for item in entry.scene),
+            scene=self.scene(entry.scene),
             source=self.archive.text("task.yaml", MOST_TASK),
         )
         return task
+
+    def scene(self, entries: Any) -> tuple[Mesh, ...]:
+        scene: list[Mesh] = []
+        faces = 0
+        for i, entry in enumerate(entries):
+            scene.append(check_size(self.mesh(entry), smallest=0.0, largest=LARGEST_SCENE))
+            if (faces := faces + len(scene[-1].faces)) > MOST_FACES:
+                raise self.archive.refusal(f"task.scene[{i}]", f"with it has {faces} faces", f"at most {MOST_FACES}")
+        return tuple(scene)
 
     def mesh(self, entry: Any) -> Mesh:
         return Mesh(**read_arrays(Mesh, entry.array, self.array, self.archive.files), name=entry.name)

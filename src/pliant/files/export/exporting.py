@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from pliant.control import RunLog
-from pliant.documents import make_room
+from pliant.documents import make_room, not_of
 from pliant.errors import OptionError, PlanError, Problem, unknown_name
 from pliant.files.export.foxglove import write_plan_layout, write_run_layout
 from pliant.files.export.grasp_array import write_grasp_array
@@ -121,9 +121,7 @@ def export_file(
 ) -> tuple[Path, ...]:
     """Export a plan file or the log of a run, whichever it is."""
     source = Path(source)
-    with contextlib.suppress(OSError, ValueError):  # what is wrong with a name is said where it is used
-        if Path(path).resolve() == source.resolve():
-            raise OptionError(str(path), Problem("", "is the plan or run itself", "name another file"))
+    not_of(path, source)
     if source.suffix.lower() in (".yaml", ".yml"):
         raise PlanError(str(source), Problem("", "is a document, not a plan", f"plan it first: pliant plan {source}"))
     if _is_run(source):

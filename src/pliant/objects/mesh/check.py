@@ -83,7 +83,10 @@ def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
         mesh = mesh.flipped()
         edges = edges_of(mesh.faces)
         actions.append(f"turned all {len(mesh.faces)} faces: the mesh was inside out")
-    intersections = self_intersections(mesh, edges)
+    try:
+        intersections = self_intersections(mesh, edges)
+    except MeshError as bad:
+        raise MeshError(name, bad.problems) from None
     if intersections:
         mesh, done = relax_crossings(mesh, intersections)
         actions += done

@@ -20,13 +20,16 @@ from pliant.file_bytes import read_bytes, write_bytes
 from pliant.objects.mesh.check import MAX_FACES, RepairedMesh, repair_mesh
 from pliant.objects.mesh.mend import Mended, mend_mesh, offers, with_offers
 from pliant.objects.mesh.mesh import Mesh
-from pliant.objects.mesh.preflight import FORMATS, inspect_bytes, sniff
+from pliant.objects.mesh.preflight import FORMATS, inspect_bytes, is_text, sniff
 from pliant.objects.mesh.repair import join_identical
 from pliant.objects.mesh.units import UNITS
 
 MAX_BYTES = 200_000_000
 _ASIDE = re.compile(rb"(?m)^[ \t]*(?:usemtl|mtllib|usemap|g|o|s)(?:[ \t][^\n]*)?$")
 """Lines of an OBJ that name materials and groups: nothing of them is kept, and a parser sorts faces by them."""
+_SOLID = re.compile(rb"(?:end)?solid[^\n]*", re.IGNORECASE)
+"""Where a part of a text STL begins or ends, and its name."""
+_ASCII = bytes(range(128)) + b"?" * 128
 _BACKWARDS = re.compile(rb"(?:^|[\r\n])[ \t]*f[ \t][^\r\n]*?[ \t]-")
 """A face of an OBJ that counts its corners back from where it stands: -1 is the last one above it."""
 WRITTEN_FORMATS = ("stl", "obj", "ply", "off")
@@ -125,8 +128,8 @@ def _parse(path: Path, kind: str, data: bytes) -> Mesh:
     if kind == "obj":
         options["maintain_order"] = True
     try:
-        if kind == "obj":
-            data = _from_first(_ASIDE.sub(b"", data))
+        if is_text(data, kind):
+            data = _plain_text(data, kind)
         load = partial(trimesh.load, file_type=kind, resolver=None, allow_remote=False, **options)
         # What the parser remarks on textures and the like is nothing that a user could act on.
         with warnings.catch_warnings(action="ignore"):
@@ -141,6 +144,15 @@ def _parse(path: Path, kind: str, data: bytes) -> Mesh:
         what = f"cannot be read as {kind.upper()} ({reason}){_likely_format(data, kind)}"
         raise MeshError(str(path), Problem("", what, "export the mesh again")) from None
     return Mesh(vertices, faces, path.name)
+
+
+def _plain_text(data: bytes, kind: str) -> bytes:
+    """What a parser gets of a text: one part, its corners in order, no letters of an encoding that it must guess."""
+    if not data.isascii():
+        data = data.translate(_ASCII)
+    if kind == "obj":
+        return _from_first(_ASIDE.sub(b"", data))
+    return b"solid\n%s\nendsolid\n" % _SOLID.sub(b"", data) if kind == "stl" else data
 
 
 def _from_first(data: bytes) -> bytes:

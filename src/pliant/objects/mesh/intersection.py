@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.errors import MeshError, Problem
 from pliant.objects.mesh.mesh import Mesh
 from pliant.objects.mesh.topology import Edges, edges_of, half_edge_pairs
 
 TOUCH = 1e-9  # closer than this fraction of the mesh's diagonal is touching: far below any scan, far above rounding
 CHUNK = 2_000_000  # candidate pairs held in memory at a time
+MOST_PAIRS, PAIRS_OF_A_BOX = 20_000_000, 1000
+"""Of boxes that are compared, in all and for each box: of meshes of robots and scans each has 500 at most."""
 ENOUGH = 1000  # intersections after which the search stops: the mesh is beyond repair anyway
 
 
@@ -80,23 +83,42 @@ def overlapping_boxes(low_a: Floats, high_a: Floats, low_b: Floats, high_b: Floa
 
     Boxes are sorted into classes by size. A class lives in a grid whose cells are as large as its largest box, so no
     box covers more than eight cells of it, and is searched by the boxes of the other set that are no larger.
+
+    Raises:
+        MeshError: so many are long and lie side by side that comparing them takes time with the square of their number.
     """
     if not len(low_a) or not len(low_b):
         return
+    budget = _Budget(MOST_PAIRS + PAIRS_OF_A_BOX * (len(low_a) + len(low_b)))
     size_a, size_b = (high_a - low_a).max(axis=1), (high_b - low_b).max(axis=1)
     smallest = max(float(np.concatenate([size_a, size_b]).max()) * 1e-6, 1e-300)
     class_a, class_b = (np.ceil(np.log2(np.maximum(size, smallest))).astype(int) for size in (size_a, size_b))
     for level in np.unique(np.concatenate([class_a, class_b])):
         cell = 2.0 ** float(level)
         own_b, guests_a = np.flatnonzero(class_b == level), np.flatnonzero(class_a <= level)
-        for j, i in _grid_pairs(low_b, high_b, own_b, low_a, high_a, guests_a, cell):
+        for j, i in _grid_pairs(low_b, high_b, own_b, low_a, high_a, guests_a, cell, budget):
             yield i, j
         own_a, guests_b = np.flatnonzero(class_a == level), np.flatnonzero(class_b < level)
-        yield from _grid_pairs(low_a, high_a, own_a, low_b, high_b, guests_b, cell)
+        yield from _grid_pairs(low_a, high_a, own_a, low_b, high_b, guests_b, cell, budget)
+
+
+@dataclass
+class _Budget:
+    """How many pairs of boxes may still be compared."""
+
+    left: int
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            what = "has so many long thin faces side by side that whether they meet cannot be found out in time"
+            raise MeshError(
+                "mesh", Problem("", what, "make its triangles of like size (remesh), or split the long ones")
+            )
 
 
 def _grid_pairs(
-    low_a: Floats, high_a: Floats, a: Ints, low_b: Floats, high_b: Floats, b: Ints, cell: float
+    low_a: Floats, high_a: Floats, a: Ints, low_b: Floats, high_b: Floats, b: Ints, cell: float, budget: _Budget
 ) -> Iterator[tuple[Ints, Ints]]:
     """Overlapping pairs between boxes ``a`` and ``b``, neither larger than ``cell``."""
     if not len(a) or not len(b):
@@ -111,6 +133,7 @@ def _grid_pairs(
     first, last = np.searchsorted(key_a, key_b, "left"), np.searchsorted(key_a, key_b, "right")
     count = last - first
     total = np.cumsum(count)
+    budget.spend(int(total[-1]))
     begin = 0
     while begin < len(count):
         done = total[begin - 1] if begin else 0

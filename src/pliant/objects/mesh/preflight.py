@@ -60,6 +60,13 @@ def inspect_bytes(kind: str, data: bytes, max_faces: int) -> list[Problem]:
     return []
 
 
+def is_text(data: bytes, kind: str) -> bool:
+    """Whether a file of this kind is lines of text."""
+    if kind != "stl":
+        return kind in ("obj", "off") or (kind == "ply" and b"format binary" not in data[:1000])
+    return _is_text_stl(data) or (data[:200].lstrip()[:5].lower() == b"solid" and b"endsolid" in data[-200:].lower())
+
+
 def _is_text_stl(data: bytes) -> bool:
     return data[:200].lstrip()[:5].lower() == b"solid" and b"facet" in data[:2000].lower() and b"\x00" not in data[:200]
 
@@ -69,7 +76,7 @@ def _binary_stl_count(data: bytes) -> int:
 
 
 def _count_stl(data: bytes) -> tuple[int, int]:
-    if _is_text_stl(data) or (data[:200].lstrip()[:5].lower() == b"solid" and b"endsolid" in data[-200:].lower()):
+    if is_text(data, "stl"):
         lowered = data.lower()
         begun, ended = lowered.count(b"facet normal"), lowered.count(b"endfacet")
         corners = sum(1 for _ in re.finditer(rb"\bvertex\s", lowered))
