@@ -83,6 +83,14 @@ def test_a_name_of_a_site_that_leads_to_this_machine_is_refused(page: ServedPage
     rebound = {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"}
     assert tab(page, **rebound) == 403
     assert asked(page, Host=f"evil.example:{port}").status == 403
+    for odd in (
+        f"127.0.0.1:{port}, evil.example",
+        f"127.0.0.1/evil.example:{port}",
+        f"evil@127.0.0.1:{port}",
+        "127.1",
+        "",
+    ):
+        assert tab(page, Host=odd, Origin=f"http://{odd}") == 403, odd
 
 
 def test_where_other_machines_can_come_nothing_is_given_without_the_token(page: ServedPage) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -18,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """Names of this machine that no other one can reach."""
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z.-]+)(?::[0-9]{1,5})?")
 
 
 class Guard:
@@ -108,11 +110,9 @@ def guarded(guard: Guard, answering: Callable[[Callable[..., Any]], Callable[...
 
 
 def _name(host: str) -> str:
-    """The name in ``name:port``."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+    """The name in ``name:port``; empty for anything else, such as a list of names."""
+    found = _HOST.fullmatch(host)
+    return found[1].strip("[]").lower() if found else ""
 
 
 def _cookie_name(request: Any) -> str:
