@@ -11,7 +11,7 @@ import pytest
 from made_plans import MadeTask, made
 from pliant.control import ControlOptions, RunOutcome, RunPhase
 from pliant.files import load_run, save_run
-from pliant.lab import Disturbance, LabOptions, TrialSettings, run_trial
+from pliant.lab import Disturbance, LabOptions, TrialSettings, pressed_places, run_trial
 from pliant.lab.trial import _with_grip
 from pliant.robot import load_assembly
 from pliant.viewer import run_figures, write_run_plots
@@ -66,6 +66,19 @@ def test_only_a_hand_that_feels_nothing_on_servos_of_unknown_stiffness_is_grippe
     bare = replace(assembly, hand=assembly.hand.model_copy(update=left))
     settings = _with_grip(replace(SETTINGS, control=ControlOptions(force_loop=force_loop)), bare)
     assert (settings.torques is not None) is torques
+
+
+def test_a_long_patch_is_pressed_in_its_middle_and_to_both_of_its_ends(ball: MadeTask) -> None:
+    """A line of cells 20 mm long, from -8 to 12 mm of its centre: fine nodes at -4.8, 0 and 7.2 mm (0.6 of that)."""
+    round_one, other = ball.grasp.grasp.contacts
+    T, line = round_one.T_object_contact, np.linspace(-0.008, 0.012, 101)
+    cells = T.translation + np.outer(line, T.rotation[:, 1])
+    long = replace(round_one, p_object_cells=cells, half_axes=np.array([0.001, 0.01]))
+    state = replace(ball.grasp.grasp, contacts=(long, other))
+    places = pressed_places(replace(ball.grasp, states=(state, *ball.grasp.states[1:])))
+    along = (places - T.translation) @ T.rotation[:, 1]
+    np.testing.assert_allclose(along[:3], [0.0, -0.0048, 0.0072], atol=1e-4)
+    assert len(places) == 4, "a round patch is pressed in its middle alone"
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from pliant.tactile import TactileProcessor
 
 SETTLING = 0.25  # the object comes to rest on its support before the run [s]
 SUPPORT = 0.006  # something that close below the object holds it up [m]
+LONG, SLENDER, PART = 0.01, 3.0, 0.6  # a patch so long [m] and slender is pressed that far to both of its ends as well
 SLID = 0.001  # an object that goes so far while it shall come to rest does not rest [m]
 
 
@@ -103,8 +104,22 @@ class TrialResult(RunResult):
 
 
 def pressed_places(grasp: PlannedGrasp) -> Floats:
-    """k x 3 places in the object's frame where the planned grasp presses [m]."""
-    return np.array([contact.T_object_contact.translation for contact in grasp.grasp.contacts])
+    """k x 3 places in the object's frame where the planned grasp presses [m].
+
+    Of a long patch (a flat pad along a straight wall) three: nodes that are fine in its middle alone would carry the
+    force there, and the centre of pressure would be wherever the next coarse node is.
+    """
+    places = []
+    for contact in grasp.grasp.contacts:
+        T, cells, half = contact.T_object_contact, contact.p_object_cells, contact.half_axes
+        places.append(T.translation)
+        if not len(cells) or half.max() < SLENDER * half.min():
+            continue
+        along = (cells - T.translation) @ T.rotation[:, int(np.argmax(half))]
+        if np.ptp(along) > LONG:
+            ends = (PART * along.min(), PART * along.max())
+            places += [cells[int(np.argmin(np.abs(along - end)))] for end in ends]
+    return np.array(places)
 
 
 def disturbed_body(body: Body, disturbance: Disturbance) -> Body:
