@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 from pliant.contact.gap import ContactGrid, cells_under, face_in_frame
 from pliant.contact.pressure import compiled_love_table
 from pliant.contact.region import SurfaceLoad
@@ -189,7 +190,7 @@ def resolve(body: Compliance, grid: ContactGrid, cells: Ints, spread: Footprint)
     return Resolved(np.flatnonzero(column >= 0), weights, smooth)
 
 
-@njit(cache=True)
+@kernel
 def _cell_shares(faces: Ints, raster: HatRaster, cells: Ints, count: int, column: Ints) -> Floats:
     """What the corners carry of each cell's force, not yet normalised: cells x corners.
 
@@ -213,10 +214,10 @@ def _cell_shares(faces: Ints, raster: HatRaster, cells: Ints, count: int, column
         place = _place(cells, a, count, fine)
         f = raster.owner[place]
         if f >= 0:
-            row, b1, b2 = out[a // (_FINER * _FINER)], raster.bary[place, 0], raster.bary[place, 1]
-            row[column[faces[f, 0]]] += 1.0 - b1 - b2
-            row[column[faces[f, 1]]] += b1
-            row[column[faces[f, 2]]] += b2
+            row, b1, b2 = a // (_FINER * _FINER), raster.bary[place, 0], raster.bary[place, 1]
+            out[row, column[faces[f, 0]]] += 1.0 - b1 - b2
+            out[row, column[faces[f, 1]]] += b1
+            out[row, column[faces[f, 2]]] += b2
     return out
 
 
@@ -240,7 +241,7 @@ def cross_block(body: Compliance, at: Ints, left: Floats, bt: Ints, right: Float
     return np.asarray(left @ block @ right.T)
 
 
-@njit(cache=True)
+@kernel
 def _spread(elements: ElementSurface, origin: Floats, axes: Floats, radii: Floats, weights: Floats) -> None:
     """Shares of the corners: integrals of sqrt(1 - r^2 / rho^2) times their hat functions over the curved patches."""
     _, faces, patches, centres, reach = elements
@@ -297,7 +298,7 @@ def _spread(elements: ElementSurface, origin: Floats, axes: Floats, radii: Float
                 weights[faces[f, 2]] += w * l2
 
 
-@njit(cache=True)
+@kernel
 def hat_raster(elements: ElementSurface, grid: ContactGrid) -> HatRaster:
     """The triangle over each cell of a grid in the object's frame."""
     points, faces, _, centres, reach = elements
@@ -305,10 +306,10 @@ def hat_raster(elements: ElementSurface, grid: ContactGrid) -> HatRaster:
     dx, dy = 2.0 * half[0] / count, 2.0 * half[1] / count
     radius = np.sqrt(half[0] ** 2 + half[1] ** 2)
     deep = 1.2 * max(half[0], half[1])
-    owner = np.full(count * count, -1)
-    bary = np.zeros((count * count, 2))
-    stretch = np.zeros(count * count)
-    best = np.full(count * count, np.inf)
+    owner, best = np.empty(count * count, dtype=np.int64), np.empty(count * count)
+    bary, stretch = np.zeros((count * count, 2)), np.zeros(count * count)
+    for cell in range(count * count):
+        owner[cell], best[cell] = -1, np.inf
     local = np.empty((3, 3))
     for f in range(len(faces)):
         far = radius + reach[f]
@@ -345,17 +346,17 @@ def hat_raster(elements: ElementSurface, grid: ContactGrid) -> HatRaster:
     return HatRaster(owner, bary, stretch)
 
 
-@njit(cache=True)
+@kernel
 def _halfspace_energy(half: Floats, count: int, faces: Ints, raster: HatRaster, traction: NDArray[np.float32]) -> float:
     """f . L f on a grid in the tangent plane for the traction given at the corners (E* = 1, total force 1)."""
-    force = np.zeros(count * count)
+    force, total = np.zeros(count * count), 0.0
     for cell in range(count * count):
         f = raster.owner[cell]
         if f >= 0:
-            b1, b2 = raster.bary[cell]
+            b1, b2 = raster.bary[cell, 0], raster.bary[cell, 1]
             value = (1.0 - b1 - b2) * traction[faces[f, 0]] + b1 * traction[faces[f, 1]] + b2 * traction[faces[f, 2]]
             force[cell] = value * raster.stretch[cell]
-    total = force.sum()
+            total += force[cell]
     table = compiled_love_table(count, 2.0 * half[0] / count, 2.0 * half[1] / count)
     energy = 0.0
     for ia in range(count):
@@ -365,14 +366,13 @@ def _halfspace_energy(half: Floats, count: int, faces: Ints, raster: HatRaster, 
                 continue
             part = 0.5 * table[0, 0] * value
             for ib in range(ia + 1):
-                row = table[ia - ib]
                 for jb in range(ja if ib == ia else count):
-                    part += row[abs(ja - jb)] * force[ib * count + jb]
+                    part += table[ia - ib, abs(ja - jb)] * force[ib * count + jb]
             energy += 2.0 * value * part
     return energy / (total * total)
 
 
-@njit(cache=True)
+@kernel
 def cross_compliance(
     matrix: NDArray[np.float32], at: Ints, wa: Floats, na: Floats, bt: Ints, wb: Floats, nb: Floats
 ) -> float:
@@ -380,10 +380,9 @@ def cross_compliance(
     total = 0.0
     for i in range(len(at)):
         for p in range(3):
-            row = matrix[3 * at[i] + p]
-            part = 0.0
+            row, part = 3 * at[i] + p, 0.0
             for j in range(len(bt)):
                 k = 3 * bt[j]
-                part += wb[j] * (row[k] * nb[0] + row[k + 1] * nb[1] + row[k + 2] * nb[2])
+                part += wb[j] * (matrix[row, k] * nb[0] + matrix[row, k + 1] * nb[1] + matrix[row, k + 2] * nb[2])
             total += wa[i] * na[p] * part
     return total

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Floats
+from pliant.compiled import kernel
 from pliant.contact.coupling import fine_dent
 from pliant.contact.region import ContactState, SurfaceLoad
 from pliant.contact.surfaces import MeshSurface, PreparedObject
@@ -112,7 +112,7 @@ def volume_change(prepared: PreparedObject, state: ContactState) -> float:
     return (1.0 - 2.0 * prepared.poisson) / prepared.young * work / prepared.volume
 
 
-@njit(cache=True)
+@kernel
 def _boussinesq(points: Floats, at: Floats, forces: Floats, size: float) -> Floats:
     """Normal displacement of a half-space (E* = 1) under forces spread over cells of the given size."""
     out = np.zeros(len(points))

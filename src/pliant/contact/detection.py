@@ -11,12 +11,11 @@ import numpy as np
 import pinocchio as pin
 
 from pliant.arrays import Floats
-from pliant.contact.deepest import Candidates, Overlap, add_candidates, search
+from pliant.contact.deepest import NOWHERE, Candidates, Overlap, add_candidates, search
 from pliant.contact.gap import SurfacePair
 from pliant.contact.surfaces import PreparedObject, Surface
 
 _MOST_SEEDS = 16
-_NOTHING = Overlap(np.zeros(3), np.eye(3), np.zeros(2), -np.inf)
 
 
 def tangent_frame(normal: Floats) -> Floats:
@@ -68,7 +67,7 @@ def find_overlaps(
         return []
     hints = Candidates(hints.points[:count], hints.normals[:count], hints.distances[:count])
     pair = SurfacePair(target.arrays, pad.arrays, R, t)
-    found = search(pair, hints, known or _NOTHING, max(target.spacing, pad.spacing), near, seeds, only_deepest)
+    found = search(pair, hints, known or NOWHERE, max(target.spacing, pad.spacing), near, seeds, only_deepest)
     depths = found.depths.tolist()
     overlaps = [Overlap(*fields) for fields in zip(found.origins, found.axes, found.halves, depths, strict=True)]
     return sorted(overlaps, key=lambda overlap: -overlap.depth)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats
+from pliant.compiled import inner, kernel
 from pliant.elastic import load_arrays, store_arrays
 from pliant.errors import OptionError, Problem
 from pliant.objects import Mesh
@@ -107,7 +107,7 @@ def distance_field(mesh: Mesh, *, cells: int = _CELLS, cache: bool = True) -> Di
     return DistanceField(values, corner, step)
 
 
-@njit(cache=True)
+@kernel
 def _bound(points: Floats, values: NDArray[np.float32], corner: Floats, step: float, out: Floats) -> None:
     n0, n1, n2 = values.shape
     for i in range(len(points)):
@@ -133,7 +133,7 @@ def _bound(points: Floats, values: NDArray[np.float32], corner: Floats, step: fl
         out[i] = best - 1e-6 * step * max(n0, n1, n2)
 
 
-@njit(cache=True)
+@inner
 def field_value(px: float, py: float, pz: float, values: NDArray[np.float32], corner: Floats, step: float) -> float:
     """Signed distance of one point; compiled code only."""
     n0, n1, n2 = values.shape

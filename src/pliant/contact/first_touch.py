@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from pliant.contact.deepest import Overlap, least_distance, search_near
+from pliant.contact.deepest import NOWHERE, Overlap, least_distance, search_near
 from pliant.contact.detection import find_overlaps
 from pliant.contact.gap import SurfacePair
 from pliant.contact.surfaces import PadSurface, PreparedObject
@@ -107,7 +107,8 @@ def gap_near(
     """
     spacing = max(prepared.surface.spacing, pad.surface.spacing)
     pair = SurfacePair(prepared.surface.arrays, pad.surface.arrays, T_object_pad.rotation, T_object_pad.translation)
-    found = search_near(pair, place.origin, place.axes[2], min(moved, spacing) + 0.02 * spacing, 2e-3 * spacing)
+    radius = min(moved, spacing) + 0.02 * spacing
+    found = search_near(pair, place.origin, place.axes[2], radius, 2e-3 * spacing, NOWHERE)
     return NearestPlace(-found.depth, found) if np.isfinite(found.depth) else None
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.compiled import inner, kernel
 
 
-@njit(cache=True)
+@inner
 def compiled_love_table(count: int, dx: float, dy: float) -> Floats:
     """Normal displacement of a half-space with E* = 1 at cell offsets (i, j) of a unit force spread over one cell
     [1/m].
@@ -35,7 +35,7 @@ def compiled_love_table(count: int, dx: float, dy: float) -> Floats:
     return out
 
 
-@njit(cache=True)
+@kernel
 def love_table(count: int, dx: float, dy: float) -> Floats:
     """``compiled_love_table`` for callers in Python.
 
@@ -45,7 +45,7 @@ def love_table(count: int, dx: float, dy: float) -> Floats:
     return compiled_love_table(count, dx, dy)
 
 
-@njit(cache=True)
+@kernel
 def love_matrix(
     table: Floats,
     cells: Ints,
@@ -94,13 +94,12 @@ def love_matrix(
             out[b, a] = value
 
 
-@njit(cache=True)
+@kernel
 def _gather(matrix: Floats, index: Ints, out: Floats) -> None:
     """Rows and columns ``index`` of a matrix; several times quicker than fancy indexing."""
     for a in range(len(index)):
-        row = matrix[index[a]]
         for b in range(len(index)):
-            out[a, b] = row[index[b]]
+            out[a, b] = matrix[index[a], index[b]]
 
 
 def factored(matrix: Floats, index: Ints) -> Floats | None:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 from pliant.elastic import Compliance
 
 _SHORTEST = 12.0
@@ -27,7 +27,7 @@ _BOX = 24.0
 _MODES = (48, 400)
 
 
-@njit(cache=True)
+@kernel
 def _between(table: Floats, cells: Ints, out: Floats) -> None:
     """The table's entries for every pair of cells."""
     count = len(table)
@@ -39,7 +39,7 @@ def _between(table: Floats, cells: Ints, out: Floats) -> None:
             out[b, a] = value
 
 
-@njit(cache=True)
+@kernel
 def _energy(table: Floats, forces: Floats) -> float:
     """Sum of f_a f_b table[|i_a - i_b|, |j_a - j_b|] over all pairs."""
     count = len(forces)
@@ -50,9 +50,8 @@ def _energy(table: Floats, forces: Floats) -> float:
                 continue
             inner = 0.0
             for k in range(count):
-                row = table[abs(i - k)]
                 for m in range(count):
-                    inner += forces[k, m] * row[abs(j - m)]
+                    inner += forces[k, m] * table[abs(i - k), abs(j - m)]
             total += forces[i, j] * inner
     return total
 

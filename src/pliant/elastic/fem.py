@@ -12,10 +12,10 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix, hstack, identity, kron
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 from pliant.elastic.substructuring import condensed_gram
 from pliant.elastic.tetrahedra.quadratic import Tetrahedra, shape_gradients
 from pliant.objects import sectors
@@ -129,7 +129,7 @@ def determinate_supports(corners: Floats, rigid: Floats) -> list[int]:
     return list(max(combinations(candidates, 6), key=lambda pick: abs(np.linalg.det(rigid[list(pick)]))))
 
 
-@njit(cache=True)
+@kernel
 def _element_matrices(nodes: Floats, elements: Ints, nu: float) -> tuple[Floats, Floats]:
     """Stiffness (30 x 30, E = 1) and lumped volumes of every ten-node tetrahedron; four Gauss points."""
     lam = nu / ((1.0 + nu) * (1.0 - 2.0 * nu))
@@ -139,7 +139,7 @@ def _element_matrices(nodes: Floats, elements: Ints, nu: float) -> tuple[Floats,
     out = np.zeros((m, 30, 30))
     lumped = np.zeros((m, 10))
     ref = np.empty((10, 3))
-    g = np.empty((10, 3))
+    g, inv, jac = np.empty((10, 3)), np.empty((3, 3)), np.empty((3, 3))
     for e in range(m):
         volume = 0.0
         for q in range(4):
@@ -147,13 +147,19 @@ def _element_matrices(nodes: Floats, elements: Ints, nu: float) -> tuple[Floats,
             y = far if q == 2 else near
             z = far if q == 3 else near
             shape_gradients(x, y, z, ref)
-            jac = np.zeros((3, 3))
-            for a in range(10):
-                for i in range(3):
-                    for j in range(3):
+            for i in range(3):
+                for j in range(3):
+                    jac[i, j] = 0.0
+                    for a in range(10):
                         jac[i, j] += nodes[elements[e, a], i] * ref[a, j]
-            det = np.linalg.det(jac)
-            inv = np.linalg.inv(jac)
+            for i in range(3):
+                for j in range(3):
+                    r, s, k, l = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+                    inv[j, i] = jac[r, k] * jac[s, l] - jac[r, l] * jac[s, k]
+            det = jac[0, 0] * inv[0, 0] + jac[0, 1] * inv[1, 0] + jac[0, 2] * inv[2, 0]
+            for i in range(3):
+                for j in range(3):
+                    inv[i, j] /= det
             w = det / 24.0
             volume += w
             for a in range(10):

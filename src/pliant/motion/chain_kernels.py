@@ -15,7 +15,7 @@ from numba import njit
 from pliant.arrays import Bools, Floats, Records
 from pliant.motion.kernels import jit, pose_error, squared_sizes, turn_back
 
-jit_inside: Any = njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+jit_inside: Any = njit(cache=True, error_model="numpy", nogil=True, forceinline=True, no_cfunc_wrapper=True)
 """For functions that take a `Workspace`: a call would copy it and count its references."""
 
 TWO_PI = 2.0 * math.pi

@@ -16,7 +16,7 @@ from numba import njit
 from pliant.arrays import Floats, Ints, Records
 from pliant.motion.frame_task import OWN, WORLD
 
-jit: Any = njit(cache=True, error_model="numpy", nogil=True)
+jit: Any = njit(cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 
 
 @jit

@@ -27,7 +27,6 @@ from pliant.objects.mesh.simplify import lighter as lighter
 from pliant.objects.mesh.smooth import CREASE as CREASE
 from pliant.objects.mesh.smooth import Projection as Projection
 from pliant.objects.mesh.smooth import SmoothSurface as SmoothSurface
-from pliant.objects.mesh.smooth import blend_weights as blend_weights
 from pliant.objects.mesh.smooth import sectors as sectors
 from pliant.objects.mesh.smooth import smooth_surface as smooth_surface
 from pliant.objects.mesh.topology import open_edges as open_edges

@@ -10,10 +10,10 @@ from itertools import combinations
 
 import numpy as np
 import pinocchio as pin
-from numba import njit
 from numpy.typing import NDArray
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 from pliant.contact import DistanceField, MeshSurface, PreparedObject, field_value
 from pliant.errors import OptionError
 from pliant.planner.hand_links import HandLink, hand_links
@@ -359,7 +359,7 @@ def field_values(points: Floats, field: DistanceField) -> Floats:
     return _values(np.ascontiguousarray(points), field.values, field.corner, field.step)
 
 
-@njit(cache=True)
+@kernel
 def _values(points: Floats, values: NDArray[np.float32], corner: Floats, step: float) -> Floats:
     out = np.empty(len(points))
     for i in range(len(points)):
@@ -367,7 +367,7 @@ def _values(points: Floats, values: NDArray[np.float32], corner: Floats, step: f
     return out
 
 
-@njit(cache=True)
+@kernel
 def _pressed_place(
     points: Floats,
     R: Floats,
@@ -378,14 +378,14 @@ def _pressed_place(
     step: float,
 ) -> Floats:
     """Mean of some points of a link, in its frame, weighted by exp(-(distance - least distance) / scale)."""
-    distances = np.empty(len(points))
+    distances, least = np.empty(len(points)), np.inf
     for i in range(len(points)):
-        p = points[i]
-        x = R[0, 0] * p[0] + R[0, 1] * p[1] + R[0, 2] * p[2] + t[0]
-        y = R[1, 0] * p[0] + R[1, 1] * p[1] + R[1, 2] * p[2] + t[1]
-        z = R[2, 0] * p[0] + R[2, 1] * p[1] + R[2, 2] * p[2] + t[2]
+        a, b, c = points[i, 0], points[i, 1], points[i, 2]
+        x = R[0, 0] * a + R[0, 1] * b + R[0, 2] * c + t[0]
+        y = R[1, 0] * a + R[1, 1] * b + R[1, 2] * c + t[1]
+        z = R[2, 0] * a + R[2, 1] * b + R[2, 2] * c + t[2]
         distances[i] = field_value(x, y, z, values, corner, step)
-    least = distances.min()
+        least = min(least, distances[i])
     mean, total = np.zeros(3), 0.0
     for i in range(len(points)):
         away = (distances[i] - least) / scale
@@ -394,10 +394,12 @@ def _pressed_place(
             total += weight
             for axis in range(3):
                 mean[axis] += weight * points[i, axis]
-    return mean / total
+    for axis in range(3):
+        mean[axis] /= total
+    return mean
 
 
-@njit(cache=True)
+@kernel
 def _least(
     points: Floats,
     ends: Ints,
@@ -409,17 +411,16 @@ def _least(
     step: float,
 ) -> Floats:
     """Smallest field value over the points of every chosen link."""
-    out = np.full(len(chosen), np.inf)
+    R, t, out = rotations, offsets, np.empty(len(chosen))
     for k in range(len(chosen)):
-        R, t = rotations[k], offsets[k]
+        least = np.inf
         for i in range(ends[chosen[k]], ends[chosen[k] + 1]):
-            p = points[i]
-            x = R[0, 0] * p[0] + R[0, 1] * p[1] + R[0, 2] * p[2] + t[0]
-            y = R[1, 0] * p[0] + R[1, 1] * p[1] + R[1, 2] * p[2] + t[1]
-            z = R[2, 0] * p[0] + R[2, 1] * p[1] + R[2, 2] * p[2] + t[2]
-            d = field_value(x, y, z, values, corner, step)
-            if d < out[k]:
-                out[k] = d
+            a, b, c = points[i, 0], points[i, 1], points[i, 2]
+            x = R[k, 0, 0] * a + R[k, 0, 1] * b + R[k, 0, 2] * c + t[k, 0]
+            y = R[k, 1, 0] * a + R[k, 1, 1] * b + R[k, 1, 2] * c + t[k, 1]
+            z = R[k, 2, 0] * a + R[k, 2, 1] * b + R[k, 2, 2] * c + t[k, 2]
+            least = min(least, field_value(x, y, z, values, corner, step))
+        out[k] = least
     return out
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 from pliant.contact import MeshSurface, PadSurface
 from pliant.objects import Mesh
 from pliant.robot import HandDescription, Pad, TactileArray, Urdf, cell_layout, link_mesh, pad_mesh
@@ -201,19 +201,21 @@ def _even_points(v: Floats, f: Ints, count: int) -> tuple[Floats, float]:
     return dense[chosen], radius + 0.58 * longest / n
 
 
-@njit(cache=True)
+@kernel
 def _farthest(points: Floats, count: int) -> tuple[Ints, float]:
     chosen = np.zeros(count, dtype=np.int64)
-    distance = np.full(len(points), np.inf)
-    at = 0
+    distance, at = np.empty(len(points)), 0
     for k in range(count):
         chosen[k] = at
+        farthest = 0
         for i in range(len(points)):
             d = 0.0
             for axis in range(3):
                 d += (points[i, axis] - points[at, axis]) ** 2
-            distance[i] = min(distance[i], d)
-        at = int(np.argmax(distance))
+            distance[i] = d if k == 0 else min(distance[i], d)
+            if distance[i] > distance[farthest]:
+                farthest = i
+        at = farthest
     return chosen, float(np.sqrt(distance[at]))
 
 

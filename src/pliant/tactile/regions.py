@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.compiled import kernel
 from pliant.errors import OptionError, unknown_name
 from pliant.robot import CellLayout, HandDescription, TactileArray, cell_layout
 from pliant.tactile.cells import CellHealth, mend_forces
@@ -165,7 +165,7 @@ def find_regions(
     return tuple(sorted(regions, key=lambda region: -region.force))
 
 
-@njit(cache=True)
+@kernel
 def _patches(forces: Floats) -> tuple[Ints, Floats]:
     """Numbers of the patches, from 1 on, and a row of each: force, force times row, force times column, peak.
 

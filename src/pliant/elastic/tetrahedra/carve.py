@@ -9,9 +9,9 @@ tetrahedra kept, then of strayed volume.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.compiled import inner, kernel
 
 Stars = tuple[Ints, Ints]
 
@@ -47,14 +47,14 @@ def carve(cells: Ints, neighbours: Ints, outer: int, depths: Floats, shapes: Flo
     _descend(cells, neighbours, outer, depths, shapes, kept, *stars, question)
 
 
-@njit(cache=True)
+@inner
 def _root(parent: Ints, i: int) -> int:
     while parent[i] != i:
         i = parent[i]
     return i
 
 
-@njit(cache=True)
+@inner
 def _corner_cost(v: int, cells: Ints, neighbours: Ints, kept: Bools, offsets: Ints, stars: Ints, parent: Ints) -> float:
     """What a surface node costs: body and outside around it are each in one piece, or it is pinched."""
     lo = offsets[v]
@@ -95,14 +95,14 @@ def _corner_cost(v: int, cells: Ints, neighbours: Ints, kept: Bools, offsets: In
     return cost
 
 
-@njit(cache=True)
+@inner
 def _cell_cost(t: int, depths: Floats, shapes: Floats, kept: Bools) -> float:
     if not kept[t]:
         return max(depths[t], 0.0)
     return max(-depths[t], 0.0) + 2.0 * max(1.0 - shapes[t] / _FLAT, 0.0)
 
 
-@njit(cache=True)
+@kernel
 def _descend(
     cells: Ints, neighbours: Ints, outer: int, depths: Floats, shapes: Floats, kept: Bools, offsets: Ints, stars: Ints,
     question: Ints,
@@ -117,6 +117,7 @@ def _descend(
     group = np.empty(3, dtype=np.int64)
     touched = np.empty(12, dtype=np.int64)
     new = np.empty(12)
+    one, two, three = np.int64(1), np.int64(2), np.int64(3)  # numbers: for constants everything is compiled thrice
     size = 1  # of the groups changed together: single ones as long as that helps, then neighbours
     for _ in range(_SWEEPS):
         changed = False
@@ -124,7 +125,7 @@ def _descend(
             group[0] = t
             if size == 1:
                 changed |= _try(
-                    group[:1], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                    group, one, touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
                 )
                 continue
             trouble = kept[t] and _cell_cost(t, depths, shapes, kept) > 0.5
@@ -137,7 +138,7 @@ def _descend(
                 if group[1] < 0 or not asked[group[1]]:
                     continue
                 if _try(
-                    group[:2], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                    group, two, touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
                 ):
                     changed = True
                     break
@@ -149,7 +150,19 @@ def _descend(
                     if group[2] < 0 or group[2] == t or group[2] == group[1] or not asked[group[2]]:
                         continue
                     if _try(
-                        group[:3], touched, new, costs, cells, neighbours, depths, shapes, kept, offsets, stars, parent
+                        group,
+                        three,
+                        touched,
+                        new,
+                        costs,
+                        cells,
+                        neighbours,
+                        depths,
+                        shapes,
+                        kept,
+                        offsets,
+                        stars,
+                        parent,
                     ):
                         done = True
                         break
@@ -164,15 +177,15 @@ def _descend(
             size += 1
 
 
-@njit(cache=True)
+@inner
 def _try(
-    group: Ints, touched: Ints, new: Floats, costs: Floats, cells: Ints, neighbours: Ints, depths: Floats,
+    group: Ints, size: int, touched: Ints, new: Floats, costs: Floats, cells: Ints, neighbours: Ints, depths: Floats,
     shapes: Floats, kept: Bools, offsets: Ints, stars: Ints, parent: Ints,
 ) -> bool:  # fmt: skip
     """Turn a group of tetrahedra in or out if that costs less."""
     n = 0
     before = 0.0
-    for g in range(len(group)):
+    for g in range(size):
         before += _cell_cost(group[g], depths, shapes, kept)
         for i in range(4):
             v = cells[group[g], i]
@@ -184,7 +197,7 @@ def _try(
                 before += costs[v]
                 n += 1
     after = 0.0
-    for g in range(len(group)):
+    for g in range(size):
         kept[group[g]] = not kept[group[g]]
         after += _cell_cost(group[g], depths, shapes, kept)
     for j in range(n):
@@ -194,6 +207,6 @@ def _try(
         for j in range(n):
             costs[touched[j]] = new[j]
         return True
-    for g in range(len(group)):
+    for g in range(size):
         kept[group[g]] = not kept[group[g]]
     return False

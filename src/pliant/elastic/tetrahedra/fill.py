@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.compiled import inner, kernel
 from pliant.elastic.tetrahedra.carve import carve, stars_of
 from pliant.errors import MeshError
 from pliant.objects import Mesh
@@ -215,20 +215,23 @@ def _evened(nodes: Floats, cells: Ints, outer: int) -> Floats:
     return moved
 
 
-@njit(cache=True)
-def _shape(nodes: Floats, cell: Ints) -> float:
-    a, b, c, d = nodes[cell[0]], nodes[cell[1]], nodes[cell[2]], nodes[cell[3]]
-    ab, ac, ad, bc, bd, cd = b - a, c - a, d - a, c - b, d - b, d - c
-    six = (
-        (ab[1] * ac[2] - ab[2] * ac[1]) * ad[0]
-        + (ab[2] * ac[0] - ab[0] * ac[2]) * ad[1]
-        + (ab[0] * ac[1] - ab[1] * ac[0]) * ad[2]
-    )
-    square = (ab * ab + ac * ac + ad * ad + bc * bc + bd * bd + cd * cd).sum() / 6.0
+@inner
+def _shape(nodes: Floats, cells: Ints, e: int) -> float:
+    a, b, c, d = cells[e, 0], cells[e, 1], cells[e, 2], cells[e, 3]
+    ab0, ab1, ab2 = nodes[b, 0] - nodes[a, 0], nodes[b, 1] - nodes[a, 1], nodes[b, 2] - nodes[a, 2]
+    ac0, ac1, ac2 = nodes[c, 0] - nodes[a, 0], nodes[c, 1] - nodes[a, 1], nodes[c, 2] - nodes[a, 2]
+    ad0, ad1, ad2 = nodes[d, 0] - nodes[a, 0], nodes[d, 1] - nodes[a, 1], nodes[d, 2] - nodes[a, 2]
+    six = (ab1 * ac2 - ab2 * ac1) * ad0 + (ab2 * ac0 - ab0 * ac2) * ad1 + (ab0 * ac1 - ab1 * ac0) * ad2
+    square = 0.0
+    for axis in range(3):
+        ab, ac, ad = nodes[b, axis] - nodes[a, axis], nodes[c, axis] - nodes[a, axis], nodes[d, axis] - nodes[a, axis]
+        bc, bd, cd = nodes[c, axis] - nodes[b, axis], nodes[d, axis] - nodes[b, axis], nodes[d, axis] - nodes[c, axis]
+        square += ab * ab + ac * ac + ad * ad + bc * bc + bd * bd + cd * cd
+    square /= 6.0
     return float(np.sqrt(2.0) * six / square**1.5)
 
 
-@njit(cache=True)
+@kernel
 def _open_flat(
     nodes: Floats, cells: Ints, kind: Ints, across: Floats, spacing: float, offsets: Ints, stars: Ints
 ) -> None:
@@ -237,7 +240,7 @@ def _open_flat(
     start = nodes.copy()
     quality = np.empty(len(cells))
     for e in range(len(cells)):
-        quality[e] = _shape(nodes, cells[e])
+        quality[e] = _shape(nodes, cells, e)
     for sweep in range(30):
         reach = spacing * (0.12, 0.06, 0.03)[sweep % 3]
         changed = False
@@ -250,31 +253,33 @@ def _open_flat(
                 worst = min(worst, quality[stars[k]])
             if worst >= _POOR:
                 continue
-            here = nodes[i].copy()
-            best = worst
-            place = here.copy()
+            x, y, z = nodes[i, 0], nodes[i, 1], nodes[i, 2]
+            best, best_x, best_y, best_z = worst, x, y, z
+            a0, a1, a2 = across[i, 0], across[i, 1], across[i, 2]
             for t in range(26):
-                z = 1.0 - 2.0 * (t + 0.5) / 26
-                r = np.sqrt(1.0 - z * z)
-                step = np.array([r * np.cos(golden * t), r * np.sin(golden * t), z])
+                dz = 1.0 - 2.0 * (t + 0.5) / 26
+                r = np.sqrt(1.0 - dz * dz)
+                dx, dy = r * np.cos(golden * t), r * np.sin(golden * t)
                 if kind[i] == 1:
-                    step -= (step * across[i]).sum() * across[i]
-                nodes[i] = here + reach * step
-                if kind[i] == 1 and ((nodes[i] - start[i]) ** 2).sum() > (_SLIDE * spacing) ** 2:
-                    continue
+                    out = dx * a0 + dy * a1 + dz * a2
+                    dx, dy, dz = dx - out * a0, dy - out * a1, dz - out * a2
+                nodes[i, 0], nodes[i, 1], nodes[i, 2] = x + reach * dx, y + reach * dy, z + reach * dz
+                if kind[i] == 1:
+                    sx, sy, sz = nodes[i, 0] - start[i, 0], nodes[i, 1] - start[i, 1], nodes[i, 2] - start[i, 2]
+                    if sx * sx + sy * sy + sz * sz > (_SLIDE * spacing) ** 2:
+                        continue
                 least = np.inf
                 for k in range(lo, hi):
-                    least = min(least, _shape(nodes, cells[stars[k]]))
+                    least = min(least, _shape(nodes, cells, stars[k]))
                     if least <= best:
                         break
                 if least > best:
-                    best = least
-                    place = nodes[i].copy()
-            nodes[i] = place
+                    best, best_x, best_y, best_z = least, nodes[i, 0], nodes[i, 1], nodes[i, 2]
+            nodes[i, 0], nodes[i, 1], nodes[i, 2] = best_x, best_y, best_z
             if best > worst:
                 changed = True
                 for k in range(lo, hi):
-                    quality[stars[k]] = _shape(nodes, cells[stars[k]])
+                    quality[stars[k]] = _shape(nodes, cells, stars[k])
         if not changed and sweep % 3 == 2:
             break
 

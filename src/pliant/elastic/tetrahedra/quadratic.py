@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Bools, Floats, Ints
+from pliant.compiled import inner, kernel
 from pliant.elastic.tetrahedra.fill import Filling, fill_points
 from pliant.elastic.tetrahedra.graded import graded_filling
 from pliant.elastic.tetrahedra.spread import SharpEdges, sharp_edges, spread
@@ -169,7 +169,7 @@ def _on_folds(points: Floats, outer: Ints, edges: Ints) -> Bools:
     return np.asarray(np.einsum("ij,ij->i", normals[one], normals[two]) < np.cos(_FOLD))
 
 
-@njit(cache=True)
+@kernel
 def _quality(nodes: Floats, elements: Ints) -> Floats:
     """Smallest Jacobian determinant over the four corners and the centre, relative to the regular tetrahedron's."""
     out = np.empty(len(elements))
@@ -178,8 +178,10 @@ def _quality(nodes: Floats, elements: Ints) -> Floats:
         longest = 0.0
         for i in range(4):
             for j in range(i):
-                d = nodes[elements[e, i]] - nodes[elements[e, j]]
-                longest = max(longest, (d * d).sum())
+                square = 0.0
+                for k in range(3):
+                    square += (nodes[elements[e, i], k] - nodes[elements[e, j], k]) ** 2
+                longest = max(longest, square)
         worst = np.inf
         for q in range(5):
             shape_gradients(
@@ -193,26 +195,28 @@ def _quality(nodes: Floats, elements: Ints) -> Floats:
                 for i in range(3):
                     for j in range(3):
                         jac[i, j] += nodes[elements[e, a], i] * grad[a, j]
-            worst = min(worst, np.linalg.det(jac))
+            det = (
+                jac[0, 0] * (jac[1, 1] * jac[2, 2] - jac[1, 2] * jac[2, 1])
+                - jac[0, 1] * (jac[1, 0] * jac[2, 2] - jac[1, 2] * jac[2, 0])
+                + jac[0, 2] * (jac[1, 0] * jac[2, 1] - jac[1, 1] * jac[2, 0])
+            )
+            worst = min(worst, det)
         out[e] = worst / (longest**1.5 / np.sqrt(2.0))
     return out
 
 
-@njit(cache=True)
+@inner
 def shape_gradients(x: float, y: float, z: float, out: Floats) -> None:
     """Gradients of the ten quadratic shape functions in the reference tetrahedron."""
-    l0 = 1.0 - x - y - z
-    lam = (l0, x, y, z)
-    g = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    a, lam = 4, (1.0 - x - y - z, x, y, z)
     for i in range(4):
         for k in range(3):
-            out[i, k] = (4.0 * lam[i] - 1.0) * g[i, k]
-    a = 4
-    for i in range(4):
-        for j in range(i + 1, 4):
-            for k in range(3):
-                out[a, k] = 4.0 * (lam[i] * g[j, k] + lam[j] * g[i, k])
-            a += 1
+            gi = -1.0 if i == 0 else 1.0 if i == k + 1 else 0.0  # gradients of the barycentric coordinates
+            out[i, k] = (4.0 * lam[i] - 1.0) * gi
+            for j in range(i + 1, 4):
+                gj = 1.0 if j == k + 1 else 0.0
+                out[a + j - i - 1, k] = 4.0 * (lam[i] * gj + lam[j] * gi)
+        a += 3 - i
 
 
 def thickness(mesh: Mesh, points: Floats, inward: Floats) -> Floats:
@@ -226,25 +230,27 @@ def thickness(mesh: Mesh, points: Floats, inward: Floats) -> Floats:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel
 def _first_hit(o: Floats, d: Floats, a: Floats, b: Floats, c: Floats, least: float) -> Floats:
-    out = np.full(len(o), np.inf)
-    for t in range(len(a)):
-        e1, e2 = b[t] - a[t], c[t] - a[t]
-        for i in range(len(o)):
-            p = np.cross(d[i], e2)
-            det = (e1 * p).sum()
+    out = np.empty(len(o))
+    for i in range(len(o)):
+        out[i] = np.inf
+        for t in range(len(a)):
+            e0, e1, e2 = b[t, 0] - a[t, 0], b[t, 1] - a[t, 1], b[t, 2] - a[t, 2]
+            f0, f1, f2 = c[t, 0] - a[t, 0], c[t, 1] - a[t, 1], c[t, 2] - a[t, 2]
+            p0, p1, p2 = d[i, 1] * f2 - d[i, 2] * f1, d[i, 2] * f0 - d[i, 0] * f2, d[i, 0] * f1 - d[i, 1] * f0
+            det = e0 * p0 + e1 * p1 + e2 * p2
             if abs(det) < 1e-300:
                 continue
-            s = o[i] - a[t]
-            u = (s * p).sum() / det
+            s0, s1, s2 = o[i, 0] - a[t, 0], o[i, 1] - a[t, 1], o[i, 2] - a[t, 2]
+            u = (s0 * p0 + s1 * p1 + s2 * p2) / det
             if u < 0.0 or u > 1.0:
                 continue
-            q = np.cross(s, e1)
-            w = (d[i] * q).sum() / det
+            q0, q1, q2 = s1 * e2 - s2 * e1, s2 * e0 - s0 * e2, s0 * e1 - s1 * e0
+            w = (d[i, 0] * q0 + d[i, 1] * q1 + d[i, 2] * q2) / det
             if w < 0.0 or u + w > 1.0:
                 continue
-            hit = (e2 * q).sum() / det
+            hit = (f0 * q0 + f1 * q1 + f2 * q2) / det
             if least < hit < out[i]:
                 out[i] = hit
     return out

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 
 
-@njit(cache=True)
+@kernel
 def least_area(ring: Floats) -> Ints:
     """Triangles over a closed ring of points with the least total area.
 

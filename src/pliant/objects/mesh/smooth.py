@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from pliant.arrays import Floats, Ints
+from pliant.arrays import Bools, Floats, Ints
 from pliant.errors import OptionError
 from pliant.objects.mesh.mesh import Mesh
 from pliant.objects.mesh.topology import adjacent_half_edges, connected_corners, edges_of
@@ -28,6 +27,12 @@ from pliant.objects.mesh.topology import adjacent_half_edges, connected_corners,
 CREASE = np.deg2rad(40.0)
 """Edges folded more than this are edges of the body, less are the mesh's own. A 12-sided round bar folds by 30
 degrees."""
+
+
+_AT_ONCE = 2048
+"""Points, or sectors, in one go: their arrays stay within some ten megabytes."""
+_TENSOR = np.array([0, 3, 4, 3, 1, 5, 4, 5, 2])
+"""Where the entries of a symmetric tensor are among (xx, yy, zz, xy, xz, yz)."""
 
 
 class Projection(NamedTuple):
@@ -76,11 +81,46 @@ class SmoothSurface:
 
     def project_on(self, points: Floats, faces: Ints) -> Projection:
         """Points of the smooth surface of the given faces next to ``points``."""
-        found, normals = _project(
-            np.ascontiguousarray(points), faces, self.mesh.vertices, self.mesh.faces, self.corners, self.quadrics,
-            self.normals, self.sizes,
-        )  # fmt: skip
+        found, normals = np.empty((len(points), 3)), np.empty((len(points), 3))
+        for low in range(0, len(points), _AT_ONCE):
+            some = slice(low, low + _AT_ONCE)
+            found[some], normals[some] = self._projected(np.asarray(points[some], dtype=np.float64), faces[some])
         return Projection(found, normals, faces)
+
+    def _projected(self, points: Floats, faces: Ints) -> tuple[Floats, Floats]:
+        """Points of the facets moved along the surface gradient onto the smooth surface, and its normals there."""
+        corners = self.mesh.vertices[self.mesh.faces[faces]]
+        a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+        cross = np.cross(b - a, c - a)
+        area = np.einsum("ij,ij->i", cross, cross)
+        sound = area > 0.0
+        area = np.where(sound, area, 1.0)
+        b0 = np.einsum("ij,ij->i", np.cross(c - b, points - b), cross) / area
+        b1 = np.einsum("ij,ij->i", np.cross(a - c, points - c), cross) / area
+        # squares, so that the weights leave an edge with zero slope
+        weights = np.maximum(np.stack([b0, b1, 1.0 - b0 - b1], axis=1), 0.0) ** 2
+        weights[~sound] = 1.0
+        weights /= weights.sum(axis=1)[:, None]
+        # the sum of quadrics, held weights, is a quadric: A + B . d + d . Q d / 2 about each corner's own origin
+        quadrics = self.quadrics[self.corners[faces]]
+        origins, terms = quadrics[:, :, :3], quadrics[:, :, 7:][:, :, _TENSOR].reshape(-1, 3, 3, 3)
+        p, gradient = points.copy(), self.normals[faces]
+        moving = sound.copy()
+        for _ in range(3):
+            d = p[:, None] - origins
+            bent = np.einsum("ncij,ncj->nci", terms, d)
+            value = quadrics[:, :, 3] + np.einsum("nci,nci->nc", quadrics[:, :, 4:7] + 0.5 * bent, d)
+            phi = np.einsum("nc,nc->n", weights, value)
+            found = np.einsum("nc,nci->ni", weights, quadrics[:, :, 4:7] + bent)
+            gradient = np.where(moving[:, None], found, gradient)
+            square = np.einsum("ni,ni->n", gradient, gradient)
+            moving &= square >= 1e-6
+            p[moving] -= (phi[moving] / square[moving])[:, None] * gradient[moving]
+        far = np.einsum("ni,ni->n", p - points, p - points) > (0.5 * self.sizes[faces]) ** 2
+        back = far | ~sound
+        size = np.linalg.norm(gradient, axis=1)
+        normals = gradient / np.where(size > 0.0, size, 1.0)[:, None]
+        return np.where(back[:, None], points, p), np.where(back[:, None], self.normals[faces], normals)
 
 
 def smooth_surface(mesh: Mesh) -> SmoothSurface:
@@ -125,182 +165,99 @@ def _sector_neighbours(faces: Ints, corners: Ints, count: int) -> tuple[Ints, In
     return two.indptr.astype(np.int64), vertex[two.indices].astype(np.int64)
 
 
-@njit(cache=True)
-def _frame(n: Floats) -> Floats:
-    """Rows: two tangents and the normal."""
-    k = 0
-    if abs(n[1]) < abs(n[k]):
-        k = 1
-    if abs(n[2]) < abs(n[k]):
-        k = 2
-    axis = np.zeros(3)
-    axis[k] = 1.0
+def _frames(n: Floats) -> Floats:
+    """Rows of every frame: two tangents and the normal."""
+    axis = np.zeros_like(n)
+    axis[np.arange(len(n)), np.argmin(np.abs(n), axis=1)] = 1.0
     t = np.cross(axis, n)
-    t /= np.sqrt((t * t).sum())
-    out = np.empty((3, 3))
-    out[0] = t
-    out[1] = np.cross(n, t)
-    out[2] = n
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    return np.stack([t, np.cross(n, t), n], axis=1)
+
+
+def _curvature_forms(frames: Floats, k: Floats) -> Floats:
+    """The tensors with components k (11, 12, 22) in the first two rows of the frames."""
+    components = k[:, [0, 1, 1, 2]].reshape(-1, 2, 2)
+    return np.asarray(frames[:, :2].transpose(0, 2, 1) @ components @ frames[:, :2])
+
+
+def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Ints) -> Floats:
+    """The quadrics of all sectors from their neighbours, an index list."""
+    sector = np.repeat(np.arange(len(origins)), np.diff(offsets))
+    others = neighbours != origins[sector]
+    sector, neighbours = sector[others], neighbours[others]
+    counts = np.bincount(sector, minlength=len(origins))
+    first = np.concatenate([[0], np.cumsum(counts)])
+    out = np.zeros((len(origins), 13))
+    order = np.argsort(counts, kind="stable")  # of about equal size, those done at once waste little
+    for low in range(0, len(order), _AT_ONCE):
+        some = order[low : low + _AT_ONCE]
+        place = first[some][:, None] + np.arange(max(int(counts[some].max()), 1))
+        valid = place < first[some + 1][:, None]
+        around = neighbours[np.where(valid, place, first[some][:, None]) % max(len(neighbours), 1)]
+        local = np.where(valid[:, :, None], v[around] - v[origins[some]][:, None], 0.0)
+        frames, tensors = _fitted(local, valid, start[some])
+        out[some, 0:3], out[some, 4:7] = v[origins[some]], frames[:, 2]
+        out[some, 7:] = -tensors[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
     return out
 
 
-@njit(cache=True)
-def _curvature_form(frame: Floats, k: Floats) -> Floats:
-    """The tensor with components k (11, 12, 22) in the first two rows of the frame."""
-    return (
-        k[0] * np.outer(frame[0], frame[0])
-        + k[1] * (np.outer(frame[0], frame[1]) + np.outer(frame[1], frame[0]))
-        + k[2] * np.outer(frame[1], frame[1])
-    )
-
-
-@njit(cache=True)
-def _fit(v: Floats, origins: Ints, start: Floats, offsets: Ints, neighbours: Ints) -> Floats:
-    """Least squares for z = b . x + x^T K x / 2 + k_z z^2 / 2 around every sector, three passes.
+def _fitted(local: Floats, valid: Bools, start: Floats) -> tuple[Floats, Floats]:
+    """Least squares for z = b . x + x^T K x / 2 + k_z z^2 / 2 around sectors, three passes.
 
     k_z z^2 makes the quadric close up like the sphere or cylinder of the same curvature instead of a paraboloid; it
     needs the curvatures and the frame the normal, hence the passes.
+
+    Args:
+        local: sectors x neighbours x 3, from the sector's vertex [m].
+        valid: which of them there are.
+        start: first normals.
+
+    Returns:
+        The frames, normals last, and K with k_z in the directions of space.
     """
-    count = len(origins)
-    out = np.zeros((count, 13))
     # with it the size of the unknowns is that of the curvature tensor: what the neighbours leave open (a long tube's
     # curvature along it) is then as little as possible in any frame
     root = np.sqrt(2.0)
-    for s in range(count):
-        o = v[origins[s]]
-        around = neighbours[offsets[s] : offsets[s + 1]]
-        m = 0
-        local = np.empty((len(around), 3))
-        for j in range(len(around)):
-            if around[j] != origins[s]:
-                local[m] = v[around[j]] - o
-                m += 1
-        local = local[:m]
-        n = start[s].copy()
-        frame = _frame(n)
-        k = np.zeros(3)
-        kz = 0.0
-        if m >= 2:
-            r = np.empty(m)
-            for j in range(m):
-                r[j] = np.sqrt((local[j] * local[j]).sum())
-            scale = np.median(r)
-            for _ in range(3):
-                a = np.empty((m, 5))
-                rhs = np.empty(m)
-                for j in range(m):
-                    x, y, z = frame @ local[j]
-                    w = np.exp(-2.0 * (r[j] / scale) ** 2)
-                    x /= scale
-                    y /= scale
-                    a[j, 0] = w * x
-                    a[j, 1] = w * y
-                    a[j, 2] = w * 0.5 * x * x
-                    a[j, 3] = w * x * y / root
-                    a[j, 4] = w * 0.5 * y * y
-                    rhs[j] = w * (z - 0.5 * kz * z * z) / scale
-                c = np.linalg.lstsq(a, rhs, 1e-3)[0]
-                tilt = np.sqrt(c[0] * c[0] + c[1] * c[1])
-                if tilt > 1.0:  # nonsense from a degenerate neighbourhood: keep the facets
-                    k[:] = 0.0
-                    kz = 0.0
-                    break
-                n = frame[2] - c[0] * frame[0] - c[1] * frame[1]
-                n /= np.sqrt((n * n).sum())
-                bend = 1.0 / (1.0 + tilt * tilt) ** 0.5
-                k[0], k[1], k[2] = c[2] / scale * bend, c[3] / root / scale * bend, c[4] / scale * bend
-                mean = 0.5 * (k[0] + k[2])
-                half = np.sqrt((0.5 * (k[0] - k[2])) ** 2 + k[1] ** 2)
-                k1, k2 = mean + half, mean - half
-                kz = (k1 * abs(k1) + k2 * abs(k2)) / max(abs(k1) + abs(k2), 1e-12)
-                t = _frame(n)
-                # the curvature form in the new frame: same tangent plane up to the small tilt
-                form = _curvature_form(frame, k)
-                k[0] = t[0] @ form @ t[0]
-                k[1] = t[0] @ form @ t[1]
-                k[2] = t[1] @ form @ t[1]
-                frame = t
-        q = _curvature_form(frame, k) + kz * np.outer(frame[2], frame[2])
-        out[s, 0:3] = o
-        out[s, 4:7] = frame[2]
-        out[s, 7] = -q[0, 0]
-        out[s, 8] = -q[1, 1]
-        out[s, 9] = -q[2, 2]
-        out[s, 10] = -q[0, 1]
-        out[s, 11] = -q[0, 2]
-        out[s, 12] = -q[1, 2]
-    return out
+    number = valid.sum(axis=1)
+    fits = number >= 2
+    r = np.linalg.norm(local, axis=2)
+    ranked = np.sort(np.where(valid, r, np.inf), axis=1)
+    sector = np.arange(len(local))
+    scale = 0.5 * (ranked[sector, np.maximum(number - 1, 0) // 2] + ranked[sector, number // 2 - (number == 0)])
+    scale = np.where(fits, scale, 1.0)
+    w = np.where(valid, np.exp(-2.0 * (r / scale[:, None]) ** 2), 0.0)
+    frames, k, kz = _frames(start), np.zeros((len(local), 3)), np.zeros(len(local))
+    for _ in range(3):
+        xyz = local @ frames.transpose(0, 2, 1)
+        x, y, z = xyz[:, :, 0] / scale[:, None], xyz[:, :, 1] / scale[:, None], xyz[:, :, 2]
+        a = w[:, :, None] * np.stack([x, y, 0.5 * x * x, x * y / root, 0.5 * y * y], axis=2)
+        rhs = w * (z - 0.5 * kz[:, None] * z * z) / scale[:, None]
+        c = _least_squares(a, rhs)
+        tilt = np.hypot(c[:, 0], c[:, 1])
+        nonsense = fits & ~(tilt <= 1.0)  # from a degenerate neighbourhood: keep the facets
+        k[nonsense], kz[nonsense] = 0.0, 0.0
+        fits &= ~nonsense
+        n = frames[:, 2] - c[:, :1] * frames[:, 0] - c[:, 1:2] * frames[:, 1]
+        n /= np.linalg.norm(n, axis=1)[:, None]
+        bend = 1.0 / np.sqrt(1.0 + tilt * tilt) / scale
+        found = np.stack([c[:, 2] * bend, c[:, 3] / root * bend, c[:, 4] * bend], axis=1)
+        mean = 0.5 * (found[:, 0] + found[:, 2])
+        half = np.sqrt((0.5 * (found[:, 0] - found[:, 2])) ** 2 + found[:, 1] ** 2)
+        k1, k2 = mean + half, mean - half
+        closing = (k1 * np.abs(k1) + k2 * np.abs(k2)) / np.maximum(np.abs(k1) + np.abs(k2), 1e-12)
+        # the curvature form in the new frame: same tangent plane up to the small tilt
+        turned = _frames(n)
+        form = turned[:, :2] @ _curvature_forms(frames, found) @ turned[:, :2].transpose(0, 2, 1)
+        k[fits] = form[fits][:, [0, 0, 1], [0, 1, 1]]
+        kz[fits] = closing[fits]
+        frames[fits] = turned[fits]
+    normals = frames[:, 2]
+    return frames, _curvature_forms(frames, k) + kz[:, None, None] * normals[:, :, None] * normals[:, None, :]
 
 
-@njit(cache=True)
-def blended(p: Floats, weights: Floats, c: Ints, quadrics: Floats, gradient: Floats) -> float:
-    """phi at p, blended over three corners; the gradient (weights held) is written to ``gradient``."""
-    phi = 0.0
-    gradient[:] = 0.0
-    for i in range(3):
-        w = weights[i]
-        if w == 0.0:
-            continue
-        q = quadrics[c[i]]
-        x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-        gx = q[7] * x + q[10] * y + q[11] * z
-        gy = q[10] * x + q[8] * y + q[12] * z
-        gz = q[11] * x + q[12] * y + q[9] * z
-        phi += w * (q[3] + (q[4] + 0.5 * gx) * x + (q[5] + 0.5 * gy) * y + (q[6] + 0.5 * gz) * z)
-        gradient[0] += w * (q[4] + gx)
-        gradient[1] += w * (q[5] + gy)
-        gradient[2] += w * (q[6] + gz)
-    return phi
-
-
-@njit(cache=True)
-def blend_weights(b0: float, b1: float, b2: float, out: Floats) -> None:
-    """Weights of the corners from barycentric coordinates: squares, so that they leave an edge with zero slope."""
-    b0, b1, b2 = max(b0, 0.0), max(b1, 0.0), max(b2, 0.0)
-    total = b0 * b0 + b1 * b1 + b2 * b2
-    out[0] = b0 * b0 / total
-    out[1] = b1 * b1 / total
-    out[2] = b2 * b2 / total
-
-
-@njit(cache=True)
-def _project(
-    points: Floats,
-    found: Ints,
-    v: Floats,
-    faces: Ints,
-    corners: Ints,
-    quadrics: Floats,
-    normals: Floats,
-    sizes: Floats,
-) -> tuple[Floats, Floats]:
-    """Move points of the facets along the surface gradient onto the smooth surface."""
-    out = points.copy()
-    out_n = np.empty_like(points)
-    weights = np.empty(3)
-    g = np.empty(3)
-    for i in range(len(points)):
-        f = found[i]
-        a, b, c = v[faces[f, 0]], v[faces[f, 1]], v[faces[f, 2]]
-        cross = np.cross(b - a, c - a)
-        area = (cross * cross).sum()
-        p = points[i].copy()
-        n = normals[f]
-        if area > 0.0:
-            b0 = (np.cross(c - b, p - b) * cross).sum() / area
-            b1 = (np.cross(a - c, p - c) * cross).sum() / area
-            blend_weights(b0, b1, 1.0 - b0 - b1, weights)
-            for _ in range(3):
-                phi = blended(p, weights, corners[f], quadrics, g)
-                gg = (g * g).sum()
-                if gg < 1e-6:
-                    break
-                p = p - phi / gg * g
-            move = p - points[i]
-            if (move * move).sum() > (0.5 * sizes[f]) ** 2:
-                p = points[i].copy()
-            else:
-                n = g / np.sqrt((g * g).sum())
-        out[i] = p
-        out_n[i] = n
-    return out, out_n
+def _least_squares(a: Floats, b: Floats) -> Floats:
+    """Shortest solutions of a x = b by least squares, directions of less than a thousandth of the largest left out."""
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    kept = s > 1e-3 * s[:, :1]
+    share = np.where(kept, np.einsum("njk,nj->nk", u, b) / np.where(kept, s, 1.0), 0.0)
+    return np.asarray(np.einsum("nki,nk->ni", vt, share))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from pliant.arrays import Floats, Ints
+from pliant.compiled import kernel
 
 
 class RasterImage(NamedTuple):
@@ -24,7 +24,7 @@ class RasterImage(NamedTuple):
     weights: Floats
 
 
-@njit(cache=True)
+@kernel
 def lit_share(texels: Floats, depths: Floats, nearest: Floats) -> Floats:
     """Share of the 5 x 5 texels around each point in which nothing lies nearer to the lamp.
 
@@ -45,7 +45,7 @@ def lit_share(texels: Floats, depths: Floats, nearest: Floats) -> Floats:
     return lit
 
 
-@njit(cache=True)
+@kernel
 def rasterise(pixels: Floats, depths: Floats, width: int, height: int, flat: bool) -> RasterImage:
     """Draw triangles, the nearest one into every pixel.
 
