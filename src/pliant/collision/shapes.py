@@ -67,14 +67,10 @@ def _mesh_hull(path: Path, scale: tuple[float, ...]) -> Any:
 
 
 def _surface(vertices: Floats, faces: Ints) -> Any:
-    points, corners = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
-    for vertex in vertices:
-        points.append(np.asarray(vertex, dtype=np.float64))
-    for a, b, c in faces.tolist():
-        corners.append(coal.Triangle(a, b, c))
     model = coal.BVHModelOBBRSS()
-    model.beginModel(len(corners), len(points))
-    model.addSubModel(points, corners)
+    model.beginModel(len(faces), len(vertices))
+    model.addVertices(np.ascontiguousarray(vertices, dtype=np.float64))
+    model.addTriangles(np.ascontiguousarray(faces, dtype=np.int64))
     model.endModel()
     return model
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from pliant.arrays import Floats
+from pliant.arrays import Floats, Ints
 from pliant.collision import distance as surface_distance
-from pliant.collision import triangles
+from pliant.collision import nearest, triangles
 from pliant.errors import Problem
 from pliant.objects import Mesh, winding_number
 from pliant.planner.results import Phase, PlannedGrasp, Trajectory
@@ -43,9 +43,9 @@ class _Solid:
     frame: int = -1
 
 
-def collision_problems(task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances) -> tuple[list[Problem], float]:
+def collision_problems(solids: Solids, grasp: PlannedGrasp, where: str) -> tuple[list[Problem], float]:
     """Collisions along the trajectory, each pair once, and the smallest distance met [m]."""
-    follower = _Follower(task, grasp, allowed)
+    follower = _Follower(solids, grasp)
     found: dict[tuple[str, str], float] = {}
     for pair in follower.inside_at_start():
         found.setdefault(pair, 0.0)
@@ -67,119 +67,23 @@ class _TooLong(Exception):
     """The path needs more measurements than are allowed; its argument is the time reached."""
 
 
-class _Follower:
-    """Follows the trajectory pair by pair: each pair is measured again when it could have come close."""
+class Solids:
+    """What all grasps of a plan have in common: the solids, and the pairs of links that could meet."""
 
-    def __init__(self, task: Task, grasp: PlannedGrasp, allowed: Tolerances) -> None:
+    def __init__(self, task: Task, allowed: Tolerances) -> None:
         self.task, self.allowed = task, allowed
-        self.path: Trajectory = grasp.trajectory
         self.robot: Robot = task.assembly.robot
-        self.smallest, self.measurements = np.inf, 0
         self.links = list(_links(self.robot))
         self.scene = [_solid(mesh.name or f"scene[{i}]", mesh) for i, mesh in enumerate(task.scene)]
         self.resting = _solid(OBJECT, task.body.mesh)
-        vertices = task.body.mesh.vertices
-        self.held = [
-            (state.time, _solid(OBJECT, Mesh(vertices + state.displacement, task.body.mesh.faces)))
-            for state in grasp.states
-        ]
-        self.gripping = {contact.link for state in grasp.states for contact in state.contacts}
         self.self_pairs = self._self_pairs()
         self.supports = {solid.name for solid in self.scene if self._at_start(solid) < allowed.resting}
-        self._safe: dict[tuple[int, int], float] = {}
-
-    def collisions(self) -> Iterator[tuple[float, tuple[str, str]]]:
-        """Pairs that touch and must not, each with the first time it was seen."""
-        seen = set()
-        times = self.path.times
-        for i in range(len(times) - 1):
-            speeds = _Speeds(self, i)
-            here, risen = self._object(i), self.path.object_poses[i, 2] - self.task.T_world_object.translation[2]
-            for first, second in self._pairs(self.path.phases[i + 1], here, float(risen)):
-                names = (first.name, second.name)
-                if names in seen:
-                    continue
-                hit = self._follow(first, second, float(times[i]), float(times[i + 1]), speeds(first, second))
-                if hit is not None:
-                    seen.add(names)
-                    yield hit, names
-
-    def inside_at_start(self) -> Iterator[tuple[str, str]]:
-        """Solids that begin wholly inside others: their surfaces need not meet at all."""
-        self.robot.update(self.path.q[0])
-        pose = self.task.T_world_object
-        movers = [link for link in self.links if self._moves(link)]
-        pairs = [(link, solid) for link in movers for solid in (*self.scene, self.resting)]
-        for small, large in [*pairs, *((self.resting, solid) for solid in self.scene)]:
-            T = self._pose(large, pose).actInv(self._pose(small, pose))
-            # The outermost points along each axis; one that lies on the surface, of an object on a table, has
-            # a winding number of a half.
-            points = small.mesh.vertices @ T.rotation.T + T.translation
-            outermost = points[np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])]
-            low, high = large.mesh.bounds
-            if np.all((outermost >= low) & (outermost <= high)) and all(
-                winding_number(large.mesh, p) > 0.75 for p in outermost
-            ):
-                yield small.name, large.name
-
-    def _follow(self, first: _Solid, second: _Solid, time: float, end: float, speed: float) -> float | None:
-        """The first time in a segment at which two solids touch; None if they do not."""
-        key = (id(first), id(second))
-        safe = self._safe.get(key, 0.0)
-        while True:
-            reach = time + safe / max(speed, 1e-12)
-            if reach >= end:
-                self._safe[key] = safe - speed * (end - time)
-                return None
-            time = reach
-            self.measurements += 1
-            if self.measurements > MOST_DISTANCES:
-                raise _TooLong(time)
-            distance = self._measure(first, second, time)
-            if distance <= 0.0:
-                return time
-            safe = max(0.5 * distance, 0.5 * self.allowed.resolution)
-
-    def _measure(self, first: _Solid, second: _Solid, time: float) -> float:
-        """Distance of two solids; of solids far apart, of the balls around them."""
-        pin.framesForwardKinematics(self.robot.model, self.robot.data, self.robot.full(self.path.at(time)))
-        pose = self.path.object_at(time)
-        T_first, T_second = self._pose(first, pose), self._pose(second, pose)
-        between = float(np.linalg.norm(T_first.act(first.centre) - T_second.act(second.centre)))
-        gap = between - first.radius - second.radius
-        if gap > FAR:
-            return gap
-        distance = _distance(first, T_first, second, T_second)
-        self.smallest = min(self.smallest, distance)
-        return distance
-
-    def _pairs(self, phase: Phase, here: _Solid, risen: float) -> Iterator[tuple[_Solid, _Solid]]:
-        yield from ((link, solid) for link in self.links if self._moves(link) for solid in self.scene)
-        yield from self.self_pairs
-        for link in self.links:
-            if phase is Phase.APPROACH or link.name not in self.gripping:
-                yield link, here
-        if phase in (Phase.LIFT, Phase.MOVE):
-            for solid in self.scene:
-                # What carries the object touches it until it is off; the squeezed object may even press on it.
-                if solid.name not in self.supports or risen > self.allowed.resting:
-                    yield here, solid
-
-    def _moves(self, link: _Solid) -> bool:
-        """Whether any joint carries it; what stands on the floor may touch the floor."""
-        return bool(self.robot.model.frames[link.frame].parentJoint > 0)
-
-    def _object(self, i: int) -> _Solid:
-        """The object in the segment after point i: undeformed until it is held."""
-        if self.path.phases[i + 1] in (Phase.APPROACH, Phase.CLOSE):
-            return self.resting
-        before = [solid for at, solid in self.held if at <= self.path.times[i] + 1e-9]
-        return before[-1] if before else self.resting
-
-    def _pose(self, solid: _Solid, pose: pin.SE3) -> pin.SE3:
-        if solid.frame >= 0:
-            return self.robot.data.oMf[solid.frame]
-        return pose if solid.name == OBJECT else pin.SE3.Identity()
+        model = self.robot.model
+        self.carried = np.zeros((len(self.links) + 1, model.njoints - 1))
+        """Whether each joint carries each link; what is no link comes last."""
+        for row, link in zip(self.carried, self.links, strict=False):
+            row[[k - 1 for k in model.supports[model.frames[link.frame].parentJoint] if k > 0]] = 1.0
+        self.slides = np.array([model.joints[k].shortname().startswith("JointModelP") for k in range(1, model.njoints)])
 
     def _at_start(self, solid: _Solid) -> float:
         return _distance(self.resting, self.task.T_world_object, solid, pin.SE3.Identity())
@@ -205,52 +109,192 @@ class _Follower:
         return [pair for pair in pairs if (pair[0].name, pair[1].name) not in by_design]
 
 
+class _Follower:
+    """Follows the trajectory pair by pair: each pair is measured again when it could have come close."""
+
+    def __init__(self, solids: Solids, grasp: PlannedGrasp) -> None:
+        self.solids, self.task, self.allowed, self.robot = solids, solids.task, solids.allowed, solids.robot
+        self.links, self.scene, self.resting = solids.links, solids.scene, solids.resting
+        self.path: Trajectory = grasp.trajectory
+        self.smallest, self.measurements = np.inf, 0
+        mesh = self.task.body.mesh
+        self.held = [
+            (state.time, _solid(OBJECT, Mesh(mesh.vertices + state.displacement, mesh.faces))) for state in grasp.states
+        ]
+        self.gripping = {contact.link for state in grasp.states for contact in state.contacts}
+        self._apart: dict[tuple[int, int], tuple[float, Floats]] = {}
+
+    def collisions(self) -> Iterator[tuple[float, tuple[str, str]]]:
+        """Pairs that touch and must not, each with the first time it was seen."""
+        seen = set()
+        times = self.path.times.tolist()
+        pairs: list[tuple[_Solid, _Solid]] = []
+        numbers, safe = np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+        number = {id(link): k for k, link in enumerate(self.links)}
+        kind: tuple[Phase, _Solid, bool] | None = None
+        speeds = _Speeds(self)
+        for i in range(len(times) - 1):
+            risen = self.path.object_poses[i, 2] - self.task.T_world_object.translation[2] > self.allowed.resting
+            now = (self.path.phases[i + 1], self._object(i), bool(risen))
+            if now != kind:
+                # pairs that were not followed before have no distance yet
+                known = {(id(a), id(b)): s for (a, b), s in zip(pairs, safe.tolist(), strict=True)}
+                kind, pairs = now, list(self._pairs(*now))
+                safe = np.array([known.get((id(a), id(b)), 0.0) for a, b in pairs])
+                numbers = np.array([[number.get(id(solid), len(self.links)) for solid in pair] for pair in pairs])
+                numbers = numbers.reshape(-1, 2)
+                of_object = np.array([sum(solid.name == OBJECT for solid in pair) for pair in pairs])
+            start, end = times[i], times[i + 1]
+            speed = speeds.within(i, numbers, of_object)
+            left = safe - speed * (end - start)
+            for k in np.flatnonzero(left <= 0.0).tolist():
+                names = (pairs[k][0].name, pairs[k][1].name)
+                if names in seen:
+                    continue
+                hit, left[k] = self._follow(*pairs[k], start, end, float(speed[k]), float(safe[k]))
+                if hit is not None:
+                    seen.add(names)
+                    yield hit, names
+            safe = left
+
+    def inside_at_start(self) -> Iterator[tuple[str, str]]:
+        """Solids that begin wholly inside others: their surfaces need not meet at all."""
+        self.robot.update(self.path.q[0])
+        pose = self.task.T_world_object
+        movers = [link for link in self.links if self._moves(link)]
+        pairs = [(link, solid) for link in movers for solid in (*self.scene, self.resting)]
+        for small, large in [*pairs, *((self.resting, solid) for solid in self.scene)]:
+            T = self._pose(large, pose).actInv(self._pose(small, pose))
+            # The outermost points along each axis; one that lies on the surface, of an object on a table, has
+            # a winding number of a half.
+            points = small.mesh.vertices @ T.rotation.T + T.translation
+            outermost = points[np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])]
+            low, high = large.mesh.bounds
+            if np.all((outermost >= low) & (outermost <= high)) and all(
+                winding_number(large.mesh, p) > 0.75 for p in outermost
+            ):
+                yield small.name, large.name
+
+    def _follow(
+        self, first: _Solid, second: _Solid, time: float, end: float, speed: float, safe: float
+    ) -> tuple[float | None, float]:
+        """The first time in a segment at which two solids touch, None if they do not; what is safe after it [m]."""
+        while True:
+            reach = time + safe / max(speed, 1e-12)
+            if reach >= end:
+                return None, safe - speed * (end - time)
+            time = reach
+            self.measurements += 1
+            if self.measurements > MOST_DISTANCES:
+                raise _TooLong(time)
+            distance = self._measure(first, second, time)
+            if distance <= 0.0:
+                return time, 0.0
+            safe = max(0.5 * distance, 0.5 * self.allowed.resolution)
+
+    def _measure(self, first: _Solid, second: _Solid, time: float) -> float:
+        """Distance of two solids; of solids far apart, of the balls around them.
+
+        Or of the planes that touch both and look the way in which they were apart before, where that is not much less
+        than their distance was, and more than the smallest met.
+        """
+        pin.framesForwardKinematics(self.robot.model, self.robot.data, self.robot.full(self.path.at(time)))
+        pose = self.path.object_at(time)
+        T_first, T_second = self._pose(first, pose), self._pose(second, pose)
+        between = float(np.linalg.norm(T_first.act(first.centre) - T_second.act(second.centre)))
+        gap = between - first.radius - second.radius
+        if gap > FAR:
+            return gap
+        key = (id(first), id(second))
+        before, direction = self._apart.get(key, (np.inf, None))
+        if direction is not None:
+            n = T_first.rotation @ direction
+            gap = float(
+                (first.mesh.vertices @ direction).min() - (second.mesh.vertices @ (T_second.rotation.T @ n)).max()
+            )
+            gap += float(n @ (T_first.translation - T_second.translation))
+            if gap > max(self.smallest, 0.25 * before):
+                return gap
+        found = nearest(first.geometry, T_first, second.geometry, T_second)
+        if found.distance > 0.0:
+            self._apart[key] = (found.distance, T_first.rotation.T @ (found.p_first - found.p_second) / found.distance)
+        self.smallest = min(self.smallest, found.distance)
+        return found.distance
+
+    def _pairs(self, phase: Phase, here: _Solid, risen: bool) -> Iterator[tuple[_Solid, _Solid]]:
+        yield from ((link, solid) for link in self.links if self._moves(link) for solid in self.scene)
+        yield from self.solids.self_pairs
+        for link in self.links:
+            if phase is Phase.APPROACH or link.name not in self.gripping:
+                yield link, here
+        if phase in (Phase.LIFT, Phase.MOVE):
+            for solid in self.scene:
+                # What carries the object touches it until it is off; the squeezed object may even press on it.
+                if risen or solid.name not in self.solids.supports:
+                    yield here, solid
+
+    def _moves(self, link: _Solid) -> bool:
+        """Whether any joint carries it; what stands on the floor may touch the floor."""
+        return bool(self.robot.model.frames[link.frame].parentJoint > 0)
+
+    def _object(self, i: int) -> _Solid:
+        """The object in the segment after point i: undeformed until it is held."""
+        if self.path.phases[i + 1] in (Phase.APPROACH, Phase.CLOSE):
+            return self.resting
+        before = [solid for at, solid in self.held if at <= self.path.times[i] + 1e-9]
+        return before[-1] if before else self.resting
+
+    def _pose(self, solid: _Solid, pose: pin.SE3) -> pin.SE3:
+        if solid.frame >= 0:
+            return self.robot.data.oMf[solid.frame]
+        return pose if solid.name == OBJECT else pin.SE3.Identity()
+
+
 class _Speeds:
     """Bounds on how fast two solids come nearer to each other within one segment of the trajectory [m/s].
 
     Only joints that carry one of the two and not the other count: what the arm carries as a whole keeps its distances.
     """
 
-    def __init__(self, follower: _Follower, i: int) -> None:
-        path, robot = follower.path, follower.robot
+    def __init__(self, follower: _Follower) -> None:
+        self._path, self._solids = follower.path, follower.solids
+        self._radii = np.array([*(link.radius for link in self._solids.links), 0.0])
+        self._reach = follower.resting.radius + float(np.linalg.norm(follower.resting.centre))
+        self._end = (-1, np.zeros((0, 0)))
+
+    def within(self, i: int, pairs: Ints, of_object: Ints) -> Floats:
+        """Of pairs of links in the segment after point i.
+
+        Args:
+            pairs: numbers of the links, or how many there are for what is none.
+            of_object: how many of the two are the object.
+        """
+        path, robot, carried = self._path, self._solids.robot, self._solids.carried
         duration = float(path.times[i + 1] - path.times[i])
-        self._rates = np.abs(robot.fold) @ np.abs(path.q[i + 1] - path.q[i]) / duration
-        self._robot = robot
+        rates = np.abs(robot.fold) @ np.abs(path.q[i + 1] - path.q[i]) / duration
         # Levers change along the segment; a fifth more than at either end covers that.
-        self._origins, self._frames = [], []
-        for q in (path.q[i], path.q[i + 1]):
-            robot.update(q)
-            self._origins.append([T.translation.copy() for T in robot.data.oMi])
-            self._frames.append([pin.SE3(T) for T in robot.data.oMf])
-        a, b = (path.object_at(float(path.times[k])) for k in (i, i + 1))
+        far = np.maximum(self._levers(i), self._levers(i + 1))
+        levers = np.where(self._solids.slides, 1.0, 1.2 * (far + self._radii[:, None]))
+        # how far any point of a link moves: per joint that carries it, at most; and of those, that the other one lacks
+        moves = (carried * levers * rates[: carried.shape[1]]) @ (1.0 - carried).T
+        first, second = pairs.T
+        return np.asarray(moves[first, second] + moves[second, first] + of_object * self._of_object(i, duration))
+
+    def _levers(self, i: int) -> Floats:
+        """Distances of the links' middles from the joints at point i [m]."""
+        if self._end[0] != i:
+            robot = self._solids.robot
+            robot.update(self._path.q[i])
+            origins = np.array([T.translation for T in robot.data.oMi])[1:]
+            centres = [robot.data.oMf[link.frame].act(link.centre) for link in self._solids.links]
+            away = np.array([*centres, np.zeros(3)])[:, None] - origins
+            self._end = (i, np.sqrt(np.einsum("ljx,ljx->lj", away, away)))
+        return self._end[1]
+
+    def _of_object(self, i: int, duration: float) -> float:
+        a, b = (self._path.object_at(float(self._path.times[k])) for k in (i, i + 1))
         turn = float(np.linalg.norm(pin.log3(a.rotation.T @ b.rotation)))
-        reach = follower.resting.radius + float(np.linalg.norm(follower.resting.centre))
-        self._of_object = (float(np.linalg.norm(b.translation - a.translation)) + turn * reach) / duration
-
-    def __call__(self, first: _Solid, second: _Solid) -> float:
-        carried = [set(self._support(solid)) for solid in (first, second)]
-        speed = 0.0
-        for solid, only in ((first, carried[0] - carried[1]), (second, carried[1] - carried[0])):
-            speed += sum(self._rates[k - 1] * self._lever(k, solid) for k in only if self._rates[k - 1] > 0.0)
-            if solid.name == OBJECT:
-                speed += self._of_object
-        return float(speed)
-
-    def _support(self, solid: _Solid) -> list[int]:
-        if solid.frame < 0:
-            return []
-        joint = self._robot.model.frames[solid.frame].parentJoint
-        return [k for k in self._robot.model.supports[joint] if k > 0]
-
-    def _lever(self, k: int, solid: _Solid) -> float:
-        """How far any point of a link moves per unit of joint k, at most [m]."""
-        if self._robot.model.joints[k].shortname().startswith("JointModelP"):
-            return 1.0
-        far = max(
-            float(np.linalg.norm(frames[solid.frame].act(solid.centre) - origins[k]))
-            for frames, origins in zip(self._frames, self._origins, strict=True)
-        )
-        return 1.2 * (far + solid.radius)
+        return (float(np.linalg.norm(b.translation - a.translation)) + turn * self._reach) / duration
 
 
 def _links(robot: Robot) -> Iterator[_Solid]:

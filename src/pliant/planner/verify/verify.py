@@ -13,7 +13,7 @@ from pliant.collision import mount_problem
 from pliant.errors import Problem, repeated
 from pliant.planner.results import Plan, PlannedGrasp, PlanStatus
 from pliant.planner.task import Task
-from pliant.planner.verify.collisions import collision_problems
+from pliant.planner.verify.collisions import Solids, collision_problems
 from pliant.planner.verify.motion import goal_problems, motion_problems
 from pliant.planner.verify.reserve import reserve_problems
 from pliant.planner.verify.states import state_problems
@@ -49,17 +49,18 @@ def verify_plan(plan: Plan, *, tolerances: Tolerances | None = None, collisions:
     problems, clearances = list(_account(plan)), []
     if collisions and (problem := mount_problem(plan.task.assembly)) is not None:
         problems.append(problem)
+    solids = Solids(plan.task, allowed) if collisions and plan.grasps else None
     for i, grasp in enumerate(plan.grasps):
-        found, clearance = verify_grasp(plan.task, grasp, f"grasps[{i}]", allowed, collisions=collisions)
+        found, clearance = verify_grasp(plan.task, grasp, f"grasps[{i}]", allowed, solids)
         problems += found
         clearances.append(clearance)
     return Verdict(tuple(problems), tuple(clearances))
 
 
 def verify_grasp(
-    task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances, *, collisions: bool = True
+    task: Task, grasp: PlannedGrasp, where: str, allowed: Tolerances, solids: Solids | None
 ) -> tuple[list[Problem], float]:
-    """Problems of one grasp, and its smallest clearance [m]."""
+    """Problems of one grasp, and its smallest clearance [m]; without solids, collisions are not looked for."""
     problems = [
         problem
         for k, state in enumerate(grasp.states)
@@ -71,8 +72,8 @@ def verify_grasp(
     problems += _summary(grasp, where)
     clearance = float("inf")
     # A path with broken numbers cannot be followed.
-    if collisions and not any("not finite" in problem.what for problem in problems):
-        found, clearance = collision_problems(task, grasp, where, allowed)
+    if solids is not None and not any("not finite" in problem.what for problem in problems):
+        found, clearance = collision_problems(solids, grasp, where)
         problems += found
     return problems, clearance
 
