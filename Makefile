@@ -33,7 +33,7 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' constraints.txt)" \
-	  && $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[lab,viewer,batch]' \
+	  && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[lab,viewer,batch]' \
 	  || { echo "uv did not manage; trying pip (slower) ..." >&2; $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[lab,viewer,batch]'; }
 	@touch $@
 

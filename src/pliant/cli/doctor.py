@@ -11,22 +11,30 @@ if TYPE_CHECKING:
 
 
 def doctor(
+    compile: Annotated[bool, typer.Option("--compile", help="Compile the inner loops of planning, then look.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Look at this machine: versions, cache, compiled loops, threads, off-screen drawing, browser, ROS, optional parts.
 
-    Nothing is changed, but for a file written into the cache folder and removed again. Exit code 1 if something that
-    every command needs does not work.
+    Nothing is changed, but for a file written into the cache folder and removed again, and what --compile compiles.
+    Exit code 1 if something that every command needs does not work.
 
     Examples:
 
         pliant doctor
 
+        pliant doctor --compile
+
         pliant doctor --json | jq '.findings[] | select(.state != "good")'
     """
-    from pliant.cli.answers import EXIT_NO, emit
+    from pliant.cli.answers import EXIT_NO, emit, progress
     from pliant.cli.machine import State, examine
 
+    if compile:
+        with progress("compiling the inner loops"):
+            from pliant.compiling import compile_loops
+
+            compile_loops()
     findings = examine()
     broken = any(finding.state is State.BROKEN for finding in findings)
     emit({"works": not broken, "findings": [finding._asdict() for finding in findings]}, json)

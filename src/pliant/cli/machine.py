@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,8 @@ REQUIRED = {
     "PIL": "pillow",
 }
 """What every installation has: as it is imported, as pip calls it."""
+COMPILED = re.compile(r"^@(kernel|inner|jit|jit_inside|njit)\b", re.MULTILINE)
+"""How a loop that is compiled begins."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge")
 LITTLE_ROOM = 1 << 30
 """A cache with less free space than this is soon full [bytes]."""
@@ -178,7 +181,7 @@ def _compiled() -> Finding:
         remedy = "they are compiled anew in each process: set NUMBA_CACHE_DIR to a folder that can be written"
         return Finding("compiled loops", State.SLOW, f"{found}; {stuck[0]} cannot be written", remedy, facts)
     if len(ready) < len(kernels) // 2:
-        remedy = "the first plan compiles them, once, in a minute or two: pliant plan ball --effort quick"
+        remedy = "pliant doctor --compile, or the first plan does it, once, and takes so much longer"
         return Finding("compiled loops", State.SLOW, found, remedy, facts)
     return Finding("compiled loops", State.GOOD, f"{found}, the others when they are needed", facts=facts)
 
@@ -195,7 +198,7 @@ def _kernels() -> Iterator[Any]:
 
     root = Path(pliant.__file__).parent
     for path in sorted(root.rglob("*.py")):
-        if "njit(" not in path.read_text(encoding="utf-8") or path == Path(__file__):
+        if not COMPILED.search(path.read_text(encoding="utf-8")):
             continue
         module = import_module(".".join(["pliant", *path.relative_to(root).with_suffix("").parts]))
         for value in vars(module).values():

@@ -88,7 +88,7 @@ def planning_progress() -> Any:
     @contextmanager
     def bar() -> Any:
         if not compiled_here():
-            remark("first use here: compiling for this processor takes a minute or two, once")
+            remark("first use here: compiling for this processor takes half a minute, once")
         with progress("planning", 100) as show:
 
             def show_stage(stage: str, done: int, total: int, rejected: dict[str, int]) -> None:

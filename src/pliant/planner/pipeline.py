@@ -16,6 +16,7 @@ from pliant.collision import mount_problem
 from pliant.errors import OptionError, Problem
 from pliant.planner.advice import advice
 from pliant.planner.bound import least_force
+from pliant.planner.compiling_aside import compiled_aside
 from pliant.planner.context import PlanningContext, prepare_object
 from pliant.planner.diagnosis import diagnose
 from pliant.planner.flying_hand import with_arm
@@ -74,12 +75,14 @@ def plan(
     def preparing(what: str, share: float) -> None:
         report(f"preparing the object: {what}", round(100 * share), 100, {})
 
-    start = time.process_time()
-    context = PlanningContext(task, prepare_object(task.body, preparing))
-    options = task.options
-
-    preparation = time.process_time() - start
     count = jobs if jobs is not None else available_cores()
+    start = time.process_time()
+    with compiled_aside(count) as compiled:
+        context = PlanningContext(task, prepare_object(task.body, preparing))
+        preparation = time.process_time() - start
+        report("compiling for this processor, once", 0, 1, {})
+        compiled(lambda: stop is not None and stop())
+    options = task.options
     with _ctrl_c() as interrupted:
 
         def asked_to_stop() -> bool:
