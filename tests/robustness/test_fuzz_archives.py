@@ -296,6 +296,37 @@ def test_names_in_a_run_log_are_no_paths_and_no_topics(odd: str) -> None:
             assert {path.parent for path in folder.rglob("*")} == {folder}
 
 
+def _again(fields: dict[str, Any], what: str) -> dict[str, Any]:
+    """The fields of a plan that names one part of the file again and again."""
+    if what == "scene":
+        fields["task"]["scene"] = [{"name": "s", "array": "scene_0"}] * 10_000
+    elif what == "vertices":
+        fields["task"]["scene"] = [{"name": "s", "array": "scene_1"}] * 10_000
+    else:
+        links = [link for link in fields["task"]["robot"]["links"] if link["collisions"]]
+        for link in links:
+            link["collisions"] = link["collisions"][:1] * 1000
+    return fields
+
+
+@pytest.mark.parametrize("what", ["scene", "vertices", "shapes"])
+def test_a_part_of_a_plan_counts_as_often_as_it_is_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte that is named ten thousand times is ten gigabytes."""
+    members = parts(sound("plan"))
+    faces = np.load(io.BytesIO(members["arrays/scene_0_faces.npy"]))
+    vertices = np.load(io.BytesIO(members["arrays/scene_0_vertices.npy"]))
+    members["arrays/scene_1_faces.npy"] = members["arrays/scene_0_faces.npy"]
+    members["arrays/scene_1_vertices.npy"] = npy(np.tile(vertices, (50_000, 1)))
+    members["arrays/scene_0_faces.npy"] = npy(np.tile(faces, (10_000, 1)))
+    fields = _again(json.loads(members["plan.json"]), what)
+    with empty_folder() as folder:
+        (folder / "a.plan").write_bytes(
+            zipped(members | {"plan.json": json.dumps(fields).encode()}, zipfile.ZIP_STORED)
+        )
+        words = {"scene": "faces; at most", "vertices": "named again and again", "shapes": "shapes; at most"}
+        assert words[what] in ask("check", "a.plan", allowed=(2,)).words
+
+
 @pytest.mark.parametrize("rows", [1_000_000])
 def test_room_for_what_a_run_log_leaves_out_is_made_only_where_there_is_some(rows: int) -> None:
     """A million rows for a thousand joints that are not there would be gigabytes."""

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -19,7 +20,7 @@ from pliant.files.archive import Archive
 from pliant.files.plan_schema import MESHES
 from pliant.files.records import from_entry, to_se3
 from pliant.objects import FORMATS
-from pliant.robot import Assembly, LinkShape, Robot, Urdf, description_problems, parse_urdf
+from pliant.robot import MAX_MESH_BYTES, MAX_SHAPES, Assembly, LinkShape, Robot, Urdf, description_problems, parse_urdf
 
 MOST_MESH_BYTES = 200_000_000
 MOST_KEPT = 2_000_000_000
@@ -55,7 +56,13 @@ def read_assembly(entry: Any, archive: Archive) -> Assembly:
     """The robot again. Its mesh files are put into pliant's cache folder under the hash of their content."""
     urdf = read_urdf(entry)
     shapes = [shape for link in urdf.links for shape in (*link.visuals, *link.collisions)]
-    paths = _unpack_meshes(sorted({shape.path.name for shape in shapes if shape.path is not None}), archive)
+    if len(shapes) > 2 * MAX_SHAPES:  # an arm's and a hand's
+        raise archive.refusal("task.robot.links", f"have {len(shapes)} shapes", f"at most {2 * MAX_SHAPES}")
+    named = Counter(shape.path.name for shape in shapes if shape.path is not None)
+    paths = _unpack_meshes(sorted(named), archive)
+    if (size := sum(count * paths[name].stat().st_size for name, count in named.items())) > 2 * MAX_MESH_BYTES:
+        what = f"have meshes of {size / 1e6:.0f} MB, each as often as it is named"
+        raise archive.refusal("task.robot.links", what, f"at most {2 * MAX_MESH_BYTES / 1e6:.0f} MB")
     urdf = _with_paths(urdf, lambda path: paths[path.name])
     try:
         # The reader of URDF files knows everything that can be wrong with a tree; what it reads is not used, since a

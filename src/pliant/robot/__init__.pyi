@@ -54,5 +54,7 @@ from pliant.robot.urdf import Link as Link
 from pliant.robot.urdf import LinkShape as LinkShape
 from pliant.robot.urdf import Mimic as Mimic
 from pliant.robot.urdf import Urdf as Urdf
+from pliant.robot.urdf_reading import MAX_MESH_BYTES as MAX_MESH_BYTES
+from pliant.robot.urdf_reading import MAX_SHAPES as MAX_SHAPES
 from pliant.robot.urdf_reading import parse_urdf as parse_urdf
 from pliant.robot.urdf_reading import read_urdf as read_urdf

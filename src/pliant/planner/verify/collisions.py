@@ -28,6 +28,8 @@ FAR = 0.1
 """Nothing further apart than this is measured [m]."""
 MOST_DISTANCES = 50_000
 """Of distances along one trajectory; one of ten seconds takes three thousand, one of absurd length never ends."""
+MOST_PAIRS = 2_000_000
+"""Of solids that are looked at, each in each segment of a trajectory; one of ten seconds has a hundred thousand."""
 OBJECT = "the object"
 
 
@@ -54,7 +56,8 @@ def collision_problems(solids: Solids, grasp: PlannedGrasp, where: str) -> tuple
         for time, pair in follower.collisions():
             found.setdefault(pair, time)
     except _TooLong as stopped:
-        what = f"cannot be followed beyond {float(stopped.args[0]):.3g} s: {MOST_DISTANCES} distances did not do"
+        time, spent = stopped.args
+        what = f"cannot be followed beyond {time:.3g} s: {spent} did not do"
         problems.append(Problem(f"{where}.trajectory", what, "shorter and slower motions"))
     problems += [
         Problem(f"{where}.trajectory", f"'{first}' runs into '{second}' at {time:.3f} s", "they must not touch")
@@ -64,7 +67,7 @@ def collision_problems(solids: Solids, grasp: PlannedGrasp, where: str) -> tuple
 
 
 class _TooLong(Exception):
-    """The path needs more measurements than are allowed; its argument is the time reached."""
+    """The path needs more than is allowed; its arguments are the time reached and what was spent."""
 
 
 class Solids:
@@ -116,7 +119,7 @@ class _Follower:
         self.solids, self.task, self.allowed, self.robot = solids, solids.task, solids.allowed, solids.robot
         self.links, self.scene, self.resting = solids.links, solids.scene, solids.resting
         self.path: Trajectory = grasp.trajectory
-        self.smallest, self.measurements = np.inf, 0
+        self.smallest, self.measurements, self.looks = np.inf, 0, 0
         mesh = self.task.body.mesh
         self.held = [
             (state.time, _solid(OBJECT, Mesh(mesh.vertices + state.displacement, mesh.faces))) for state in grasp.states
@@ -145,6 +148,9 @@ class _Follower:
                 numbers = numbers.reshape(-1, 2)
                 of_object = np.array([sum(solid.name == OBJECT for solid in pair) for pair in pairs])
             start, end = times[i], times[i + 1]
+            self.looks += len(pairs)
+            if self.looks > MOST_PAIRS:
+                raise _TooLong(start, f"{MOST_PAIRS} looks at pairs of solids")
             speed = speeds.within(i, numbers, of_object)
             left = safe - speed * (end - start)
             for k in np.flatnonzero(left <= 0.0).tolist():
@@ -186,7 +192,7 @@ class _Follower:
             time = reach
             self.measurements += 1
             if self.measurements > MOST_DISTANCES:
-                raise _TooLong(time)
+                raise _TooLong(time, f"{MOST_DISTANCES} distances")
             distance = self._measure(first, second, time)
             if distance <= 0.0:
                 return time, 0.0
