@@ -119,7 +119,7 @@ def make_folder(path: str | Path) -> Path:
 def not_of(path: str | Path, *sources: str | Path | None) -> Path:
     """The path of a file to be written, which must be none of those that are read."""
     path = Path(path)
-    for source in filter(None, sources):
+    for source in (name for name in sources if name is not None):
         with contextlib.suppress(OSError, RuntimeError, ValueError):  # wrong names are reported where they are used
             if path.resolve() == Path(source).resolve():
                 raise OptionError(
