@@ -16,7 +16,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,10 @@ import numpy as np
 import pinocchio as pin
 from record import about, write
 
+from planner import searched
 from pliant.files import save_plan
 from pliant.objects import Body, ContactLimits, Material, Mesh, load_mesh, make_shape
-from pliant.planner import Goal, Plan, PlannerOptions, Task, least_force, plan, verify_plan
+from pliant.planner import Goal, Plan, PlannerOptions, Task, least_force
 from pliant.robot import Hand, assemble, load_arm, load_hand
 from pliant.robot.modules import parse_hand
 
@@ -89,30 +89,28 @@ def _box(size: tuple[float, float, float], middle: tuple[float, float, float]) -
     return make_shape("box", size=size, edge=max(size)).transformed(pin.SE3(np.eye(3), np.array(middle)))
 
 
-def one(task: Task, jobs: int, seconds: float) -> tuple[Plan, dict[str, Any]]:
+def one(task: Task, jobs: int, seconds: float, *, by_cpu: bool, first: bool) -> tuple[Plan, dict[str, Any]]:
     """Plan, verify, and the numbers of one row."""
-    found = plan(task, jobs=jobs, seconds=seconds)
-    verdict = verify_plan(found)
+    found, row = searched(task, seconds, jobs, by_cpu=by_cpu, first=first)
     best = found.best
     contacts = len(best.grasp.contacts) if best is not None else len(task.assembly.hand.fingers)
-    row = {
+    return found, {
         "found": best is not None,
-        "first_s": found.first_s,
-        "best_s": found.improved_s,
-        "force_n": best.largest_force if best is not None else math.nan,
+        "first_s": row["first_s"],
+        "best_s": row["improved_s"],
+        "force_n": row["least_n"],
         "bound_n": least_force(task, contacts),
         "contacts": contacts,
         "preshape": best.hypothesis.preshape if best is not None else "",
         "pressed": found.tried.pressed,
         "stable": found.tried.stable,
         "complete": found.tried.completed,
-        "problems": [str(problem) for problem in verdict.problems],
+        "problems": row["problems"],
         "wall_s": found.wall_s,
         "cpu_s": found.cpu_s,
         "rejected": found.counts,
         "advice": found.advice,
     }
-    return found, row
 
 
 COLUMNS = (
@@ -146,6 +144,8 @@ def main() -> None:
     parser.add_argument("--objects", nargs="+", choices=list(OBJECTS), default=list(OBJECTS))
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cpu", action="store_true", help="seconds of CPU time of each process: on a busy machine")
+    parser.add_argument("--first", action="store_true", help="end every search with its first operation")
     parser.add_argument("--save", type=Path, help="folder for the plans")
     parser.add_argument("--why", action="store_true", help="also print what was rejected, and why")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/hands.json"))
@@ -156,7 +156,8 @@ def main() -> None:
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for hand in chosen.hands:
         for obj in chosen.objects:
-            found, row = one(make_task(hand, obj, data), chosen.jobs, chosen.seconds)
+            task = make_task(hand, obj, data)
+            found, row = one(task, chosen.jobs, chosen.seconds, by_cpu=chosen.cpu, first=chosen.first)
             record["pairs"][f"{hand} {obj}"] = row
             print_row(hand, obj, row)
             if chosen.why:
@@ -166,7 +167,9 @@ def main() -> None:
                 chosen.save.mkdir(parents=True, exist_ok=True)
                 save_plan(found, chosen.save / f"{hand}_{obj}.plan")
     pairs = record["pairs"].values()
-    print(f"\n{sum(row['found'] for row in pairs)} of {len(pairs)} found, {time.monotonic() - began:.0f} s")
+    first = [row["first_s"] for row in pairs if row["found"]]
+    print(f"\n{len(first)} of {len(pairs)} found, {time.monotonic() - began:.0f} s; first operation: ", end="")
+    print(f"median {np.median(first):.1f} s, longest {max(first):.1f} s" if first else "none")
     write(chosen.out, record)
 
 

@@ -40,8 +40,10 @@ SOON = 20.0
 """A good grasp should be there after so long [s]."""
 
 
-def workers_cpu() -> float:
-    """CPU time that the processes of the planner have used [s]."""
+def workers_cpu(jobs: int) -> float:
+    """CPU time that the processes of the planner have used [s]; one works here."""
+    if jobs == 1:
+        return time.process_time()
     ticks = 0
     for process in active_children():
         stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -50,11 +52,11 @@ def workers_cpu() -> float:
 
 
 def searched(
-    task: Task, seconds: float, jobs: int, seed: int = 0, *, by_cpu: bool = False
+    task: Task, seconds: float, jobs: int, seed: int = 0, *, by_cpu: bool = False, first: bool = False
 ) -> tuple[Plan, dict[str, Any]]:
     """Search for so long, and note when it became better.
 
-    By CPU time: a second is over when the processes have used one each.
+    By CPU time: a second is over when the processes have used one each. It may end with the first operation.
     """
     prepare_object(task.body)
     task = replace(task, options=replace(task.options, effort="thorough"))
@@ -62,7 +64,7 @@ def searched(
     found: list[tuple[float, float]] = []
 
     def now() -> float:
-        return workers_cpu() / jobs if by_cpu else time.monotonic()
+        return workers_cpu(jobs) / jobs if by_cpu else time.monotonic()
 
     def progress(what: str, *counts: Any) -> None:
         if what == "searching" and not began:
@@ -74,7 +76,7 @@ def searched(
     def stop() -> bool:
         return bool(began) and now() - began[0] > seconds
 
-    result = plan(task, jobs=jobs, seed=seed, progress=progress, improved=improved, stop=stop)
+    result = plan(task, jobs=jobs, seed=seed, first=first, progress=progress, improved=improved, stop=stop)
     problems = [str(problem) for problem in verify_plan(result).problems] if result.grasps else []
     least = min((grasp.largest_force for grasp in result.grasps), default=np.nan)
     contacts = len(result.best.grasp.contacts) if result.best is not None else 3
@@ -102,6 +104,7 @@ def table(names: list[str], seconds: float, jobs: int, save: Path | None, by_cpu
     rows: dict[str, Any] = {}
     for name in names:
         result, row = searched(load_task(name), seconds, jobs, by_cpu=by_cpu)
+        row["soon_s"] = SOON
         row["soon_n"] = min((force for when, force in row["improvements"] if when <= SOON), default=np.nan)
         _, pressed, stable, _ = row["tried"]
         forces = f"{row['soon_n']:.3g} | {row['least_n']:.3g} | {row['bound_n']:.2g}"
