@@ -80,7 +80,7 @@ $(VENV)/.bench: $(VENV)/.ready
 # a machine that does nothing else. Longer rounds are options of the benchmarks themselves.
 PLANS := out/benchmarks/plans
 bench: $(VENV)/.bench $(VENV)/.ray
-	@set -e; for name in servo ik contact resolution grasp control batch; do \
+	@set -e; for name in servo ik contact resolution grasp control batch cold_start; do \
 	  echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 	@echo "== planner"; $(BIN)/python benchmarks/planner.py --all --save $(PLANS)
 	@echo "== liquid_centre"; $(BIN)/python benchmarks/liquid_centre.py --plan $(PLANS)/bottle.plan

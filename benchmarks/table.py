@@ -170,9 +170,18 @@ def batch(record: Record) -> Iterator[Row]:
     yield f"batch, {nothing['items']} trivial items", grown, "", ""
 
 
+def cold_start(record: Record) -> Iterator[Row]:
+    for command, row in record["commands"].items():
+        for when, wanted in zip(("first", "again"), row["wanted_s"], strict=True):
+            time = row[when]
+            ours = f"{time['wall_s']:.1f} s, {time['cpu_s']:.1f} s CPU"
+            yield f"pliant {command}, {when}", ours, f"{wanted:g} s" if wanted else "", "wanted, wall" if wanted else ""
+
+
 READERS: dict[str, Callable[[Record], Iterator[Row]]] = {
     "servo": servo, "ik": ik, "contact": contact, "grasp": grasp, "planner": planner, "hands": hands,
     "verdicts": verdicts, "trials": trials, "calibration": calibration, "control": control, "batch": batch,
+    "cold_start": cold_start,
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Compiles the inner loops that most tests need, for all their processes: a made plan, a searched one, its pictures.
+"""Compiles the inner loops that most tests need, for all their processes: what `pliant doctor --compile` does, a made
+plan, a searched one, its pictures.
 
 Where they are compiled already this takes a few seconds.
 """
@@ -19,8 +20,10 @@ def main() -> None:
         import small_tasks
 
         import made_plans
+        from pliant.compiling import compile_loops
         from pliant.viewer import save_stills
 
+        compile_loops()  # as a first plan does in a second process, where nobody would hear of a failure
         save_stills(made_plans.ball_plan(), Path(folder))
         made_plans.ball_plan(liquid=True)
         small_tasks.ball_plan()

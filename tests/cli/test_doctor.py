@@ -82,6 +82,22 @@ def test_a_loop_counts_as_compiled_while_its_source_stays_as_it_is(
     assert not machine._is_compiled(kernel)
 
 
+def test_loops_are_compiled_on_demand_before_they_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr("pliant.compiling.compile_loops", lambda: done.append("compiled"))
+
+    def examine() -> list[machine.Finding]:
+        return [machine.Finding("compiled loops", machine.State.GOOD, " ".join(done), facts={})]
+
+    monkeypatch.setattr(machine, "examine", examine)
+    assert run(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"][0]["found"] == ""
+    assert run(["doctor", "--compile", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"][0]["found"] == "compiled"
+
+
 def test_every_loop_of_pliant_is_counted_once() -> None:
     kernels = list(machine._kernels())
     assert len(kernels) > 50

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from pliant.contact import compiled_here
 
+COMMAND = ("-m", "pliant.compiling")
+"""What Python is to do."""
 POLL = 0.1
 """Time between two looks at whether to stop waiting [s]."""
 
@@ -24,8 +26,9 @@ def compiled_aside(jobs: int) -> Iterator[Callable[[Callable[[], bool]], None]]:
         yield lambda stop: None
         return
     nowhere = subprocess.DEVNULL
-    command = [sys.executable, "-m", "pliant.compiling"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere) as compiler:
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere
+    ) as compiler:
 
         def wait(stop: Callable[[], bool]) -> None:
             while not stop():

@@ -54,9 +54,11 @@ def rasterise(pixels: Floats, depths: Floats, width: int, height: int, flat: boo
         depths: m x 3 corner depths, positive in front of the eye [m].
         flat: parallel projection: depth is linear in the picture; otherwise its inverse is.
     """
-    depth = np.full((height, width), np.inf)
-    owner = np.full((height, width), -1, dtype=np.int64)
+    depth, owner = np.empty((height, width)), np.empty((height, width), dtype=np.int64)
     weights = np.zeros((height, width, 3))
+    for i in range(height):
+        for j in range(width):
+            depth[i, j], owner[i, j] = np.inf, -1
     for t in range(pixels.shape[0]):
         if min(depths[t, 0], depths[t, 1], depths[t, 2]) <= 1e-4:
             continue
