@@ -327,6 +327,21 @@ def test_a_part_of_a_plan_counts_as_often_as_it_is_named(what: str, monkeypatch:
         assert words[what] in ask("check", "a.plan", allowed=(2,)).words
 
 
+def test_a_trajectory_of_so_many_points_that_no_bag_could_be_made_of_it_is_refused() -> None:
+    fields = json.loads(parts(sound("plan"))["plan.json"])
+    fields["grasps"][0]["trajectory"]["points"] = 300_000
+    question("plan", with_part("plan", "plan.json", json.dumps(fields).encode()), allowed=(2,))
+
+
+def test_a_trajectory_with_more_pairs_of_solids_than_can_be_looked_at_is_not_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pliant.planner.verify.collisions.MOST_PAIRS", 100)
+    with empty_folder() as folder:
+        (folder / "a.plan").write_bytes(sound("plan"))
+        assert "100 looks at pairs of solids did not do" in ask("check", "a.plan", allowed=(2,)).words
+
+
 @pytest.mark.parametrize("rows", [1_000_000])
 def test_room_for_what_a_run_log_leaves_out_is_made_only_where_there_is_some(rows: int) -> None:
     """A million rows for a thousand joints that are not there would be gigabytes."""

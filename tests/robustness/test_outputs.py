@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from fuzzing import write_yaml
 
 import pliant.files
 from made_plans import ball_plan
-from pliant.cli import run_command
+from pliant.cli import main, run_command
 from pliant.cli.output import Output
 from pliant.errors import OptionError
 from pliant.file_bytes import write_bytes
@@ -183,6 +186,27 @@ def test_ctrl_c_that_arrives_as_a_failure_of_compiled_code_is_an_interrupt(
 
     monkeypatch.setattr("pliant.files.load_task", compiled)
     assert run_command(["plan", "ball_gripper"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_ctrl_c_that_compiled_code_makes_another_error_of_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As numpy does, which then speaks of structured arrays."""
+
+    def compiled(*_: object, **__: object) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise TypeError("Cannot compare structured arrays")
+
+    monkeypatch.setattr("pliant.files.load_task", compiled)
+    monkeypatch.setattr("pliant.cli._pressed", threading.Event())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(SystemExit) as ended, monkeypatch.context() as streams:
+        streams.setattr("pliant.cli.output.use_outputs", lambda: (Output(sys.stdout), Output(sys.stderr)))
+        main(["plan", "ball_gripper"])
+    signal.signal(signal.SIGINT, before)
+    assert ended.value.code == 130
     assert capsys.readouterr().err == "interrupted\n"
 
 

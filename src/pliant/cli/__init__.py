@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 # name -> module that holds a function of the same name; in the order a newcomer meets them.
@@ -43,6 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
     from pliant.cli.output import use_outputs
 
     out, err = use_outputs()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _remember_ctrl_c)
     try:
         code = run_command(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
@@ -115,8 +120,19 @@ def run_command(arguments: list[str]) -> int:
         return EXIT_OURS
 
 
+_pressed = threading.Event()
+
+
+def _remember_ctrl_c(signum: int, frame: FrameType | None) -> None:
+    """Compiled code that is interrupted may say anything else."""
+    _pressed.set()
+    signal.default_int_handler(signum, frame)
+
+
 def _by_ctrl_c(bad: BaseException | None) -> bool:
     """Whether an error comes from Ctrl-C: pressed while compiled code runs, it arrives as that code's failure."""
+    if _pressed.is_set():
+        return True
     while bad is not None:
         if isinstance(bad, KeyboardInterrupt):
             return True

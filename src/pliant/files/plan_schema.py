@@ -38,6 +38,8 @@ FORMAT: Final = "pliant plan"
 VERSION: Final = 2
 MESHES: Final = "meshes"
 """The archive's folder of the robot's mesh files."""
+MOST_POINTS = 200_000
+"""Of a trajectory: each becomes some kilobytes of messages in a bag."""
 UNITS = {
     "length": "m", "angle": "rad", "time": "s", "force": "N", "torque": "N m", "pressure": "Pa", "stiffness": "N/m",
     "mass": "kg", "pose": "upper three rows of the homogeneous matrix", "quaternion": "w x y z",
@@ -247,7 +249,7 @@ record(
 record(
     Trajectory,
     repeated={
-        "points": (Annotated[int, Field(ge=2, le=10_000_000)], lambda trajectory: len(trajectory.times)),
+        "points": (Annotated[int, Field(ge=2, le=MOST_POINTS)], lambda trajectory: len(trajectory.times)),
         "duration": (Positive, lambda trajectory: trajectory.duration),
         "phases": (Annotated[tuple[PhaseEntry, ...], FailFast()], _phase_runs),
     },

@@ -28,7 +28,7 @@ FAR = 0.1
 """Nothing further apart than this is measured [m]."""
 MOST_DISTANCES = 50_000
 """Of distances along one trajectory; one of ten seconds takes three thousand, one of absurd length never ends."""
-MOST_PAIRS = 2_000_000
+MOST_PAIRS = 1_000_000
 """Of solids that are looked at, each in each segment of a trajectory; one of ten seconds has a hundred thousand."""
 OBJECT = "the object"
 
