@@ -47,7 +47,7 @@ class ChoiceRule(StrEnum):
 
     ONLY = "the only grasp"
     FORCE = "least force"
-    HOLDS = "the share of pose errors under which it holds"
+    HOLDS = "share of pose errors under which it holds"
     JOINT_RANGE = "best joint range"
     ARM_PATH = "shortest arm path"
     WEIGHTS = "weights"
