@@ -52,6 +52,20 @@ def test_separate_bodies_in_one_file_are_united_like_shapes(tmp_path):
     assert mesh_volume(pad_mesh(urdf, UP).mesh) == pytest.approx(0.03 * 0.01 * 0.01, rel=1e-6)
 
 
+def test_bodies_with_a_slit_between_them_are_one_and_those_further_apart_are_mentioned(tmp_path):
+    """A plate, a block 0.5 mm beside it and a tip as far beside that: the tip keeps its pad."""
+    one, two = box((0.02, 0.01, 0.01)), box((0.004, 0.02, 0.01), (0.0125, 0, 0))
+    found = pad_mesh(one_link(tmp_path, one, two, box((0.01, 0.01, 0.01), (0.02, 0, 0))), UP)
+    moved = "bodies with slits between them are moved together, by up to 1.1 mm"
+    assert found.notes == ("the union of 3 collision shapes is taken", moved)
+    assert found.mesh.extents[0] == pytest.approx(0.034, abs=2.5e-4)
+    area = found.mesh.face_areas[found.faces].sum()
+    assert area == pytest.approx(0.02 * 0.01 + 0.004 * 0.02 + 0.01 * 0.01, rel=0.01)
+    (folder := tmp_path / "apart").mkdir()
+    apart = pad_mesh(one_link(folder, one, box((0.01, 0.01, 0.01), (0.02, 0, 0))), UP)
+    assert apart.notes[-1] == "1 of 2 bodies that lie apart are no pad"
+
+
 def test_a_sheet_beside_a_body_is_left_out_of_the_union(tmp_path):
     sheet = Mesh([[0, 0, 0.02], [0.02, 0, 0.02], [0, 0.02, 0.02]], [[0, 1, 2]])
     found = pad_mesh(one_link(tmp_path, box((0.02, 0.01, 0.01)), sheet), UP)

@@ -18,6 +18,11 @@ from pliant.objects import Mesh, repair_mesh, separate_pieces
 HULL_EDGE = 0.1
 """Longest edge of a hull, as a share of its largest extent: contact needs more than a few large facets."""
 
+NEXT = 1.5e-3
+"""Bodies of one link that are no further apart are one body [m]: its maker left a slit between them."""
+OVERLAP = 5e-5
+"""How far they are then set into each other [m]."""
+
 
 class SoundShape(NamedTuple):
     """A closed surface, and what had to be done to the shape for it beyond safe repairs."""
@@ -89,9 +94,38 @@ def _united(contents: tuple[_Content, ...]) -> SoundShape:
     notes = dict.fromkeys(note for part in parts for note in part.notes)
     if refused:
         notes[f"{len(refused)} shapes without volume are left out"] = None
-    together = Manifold.batch_boolean([_manifold(part.mesh) for part in parts], OpType.Add)
+    together, moved = _joined(Manifold.batch_boolean([_manifold(part.mesh) for part in parts], OpType.Add))
+    if moved > 2.0 * OVERLAP:
+        notes[f"bodies with slits between them are moved together, by up to {1e3 * moved:.2g} mm"] = None
     mesh = _mesh(together, contents[0].mesh.name)
     return SoundShape(mesh, (f"the union of {len(parts)} collision shapes is taken", *notes))
+
+
+def _joined(bodies: Any) -> tuple[Any, float]:
+    """Bodies with those that lie next to the others moved until they meet, and by how far at most [m]."""
+    whole, *others = sorted(bodies.decompose(), key=lambda body: -body.volume())
+    farthest = 0.0
+    while others:
+        gaps = [float(whole.min_gap(body, 2.0 * NEXT)) for body in others]
+        gap = min(gaps)
+        body = others.pop(gaps.index(gap))
+        if gap > NEXT or (moved := _moved(body, whole, gap + OVERLAP)) is None:
+            return sum(others, whole + body), farthest
+        whole += moved
+        farthest = max(farthest, gap + OVERLAP)
+    return whole, farthest
+
+
+def _moved(body: Any, whole: Any, distance: float) -> Any:
+    """The body, moved along an axis or towards the middle of the others so that it overlaps them; None if none does."""
+    inward = _mesh(whole, "").bounds.mean(axis=0) - _mesh(body, "").bounds.mean(axis=0)
+    inward /= max(float(np.linalg.norm(inward)), 1e-12)
+    axes = sorted([*np.eye(3), *(-np.eye(3))], key=lambda axis: -float(axis @ inward))
+    for direction in (*axes, inward, 2.0 * inward):
+        moved = body.translate(distance * direction)
+        if whole.min_gap(moved, NEXT) <= 0.0 and len((whole + moved).decompose()) <= len(whole.decompose()):
+            return moved
+    return None
 
 
 def _manifold(mesh: Mesh) -> Any:

@@ -105,8 +105,10 @@ def pad_mesh(urdf: Urdf, pad: Pad) -> PadMesh:
         bodies = _needed_for_pad([body for shape in shapes for body in closed_bodies(shape)], pad)
         found = closed_shape(bodies[0]) if len(bodies) == 1 else united_shapes(bodies)
         if len(bodies) > 1:
-            found = SoundShape(_with_most_pad(separate_pieces(found.mesh), pad), found.notes)
-            found = SoundShape(closed_shape(found.mesh).mesh, found.notes)
+            pieces = [piece for piece in separate_pieces(found.mesh) if _pad_area(piece, pad) > 0.0]
+            lost = f"{len(pieces) - 1} of {len(pieces)} bodies that lie apart are no pad"
+            notes = (*found.notes, lost) if len(pieces) > 1 else found.notes
+            found = SoundShape(closed_shape(_with_most_pad(pieces, pad)).mesh, notes)
     except InputError as bad:
         problems = [Problem(f"{where}: {p.where}" if p.where else where, p.what, p.allowed) for p in bad.problems]
         raise DescriptionError(bad.source, problems) from None
