@@ -1,7 +1,8 @@
-"""Makes the pictures of docs/ again: python tools/make_doc_pictures.py ball.plan ball.run [docs/pictures]
+"""Makes the pictures of docs/ again: python tools/make_doc_pictures.py ball.plan ball.run [docs/pictures [plans]]
 
-``ball.plan`` and ``ball.run`` are those of docs/first_plan.md. The README's pictures have `make_pictures.py`, the
-diagram of the packages has `draw_architecture.py`. pliant draws everything itself.
+``ball.plan`` and ``ball.run`` are those of docs/first_plan.md, ``plans`` is the folder of benchmarks/own_hands.py. The
+README's pictures have `make_pictures.py`, the diagram of the packages has `draw_architecture.py`. pliant draws
+everything itself.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ from pliant.viewer import (
 LARGEST = 150_000
 
 
-def main(plan_file: str, run_file: str, folder: str = "docs/pictures") -> None:
+def main(plan_file: str, run_file: str, folder: str = "docs/pictures", plans: str = "") -> None:
     out = Path(folder)
+    if plans:
+        own_hands(Path(plans), out / "own_hands.png")
     held(plan_file, out / "first_plan_held.png")
     (out / "first_plan_forces.svg").write_text(run_figures(load_run(run_file))["forces"])
     hypotheses(out / "theory_hypotheses.png")
@@ -58,6 +61,27 @@ def held(plan_file: str, path: Path) -> None:
     options = replace(CLOSE_UP, arm=False, hand_opacity=0.45)
     picture = draw_moment(plan.task, surface, moment, options=options, width=640, height=420, distance=0.62)
     save_picture(add_legend(picture, surface, ColourBy.DISPLACEMENT, moment), path, LARGEST)
+
+
+def own_hands(plans: Path, path: Path) -> None:
+    """Every imported robot that has a plan, holding one of the objects."""
+    things = ("apple", "banana", "ball", "sponge", "banana", "apple")
+    cells = []
+    for robot, first in zip(("sdh2", "allegro", "barrett", "dclaw", "leap", "xarm7"), things, strict=True):
+        for thing in dict.fromkeys((first, "apple", "ball", "banana", "sponge")):
+            file = plans / f"{robot}_{thing}.plan"
+            plan = load_plan(file) if file.is_file() else None
+            if plan is not None and plan.best is not None:
+                surface = ObjectSurface(plan.task.body.mesh, plan.best)
+                moment = surface.timeline.at(surface.timeline.grasp_time)
+                solid = replace(CLOSE_UP, hand_opacity=1.0, arm=False, cones=False)
+                picture = draw_moment(plan.task, surface, moment, options=solid, width=400, height=340, distance=1.1)
+                cells.append(Image.fromarray(picture))
+                break
+    sheet = Image.new("RGB", (3 * 400, -(-len(cells) // 3) * 340))
+    for i, cell in enumerate(cells):
+        sheet.paste(cell, (i % 3 * 400, i // 3 * 340))
+    save_picture(sheet.quantize(128), path, LARGEST)
 
 
 def mended(path: Path) -> None:
