@@ -87,11 +87,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_first_plan_waits_for_what_is_compiled_aside(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = f"import pathlib, time; time.sleep(0.3); pathlib.Path({str(tmp_path / 'done')!r}).touch()"
-    monkeypatch.setattr(compiling_aside, "COMMAND", ("-S", "-c", code))
+    code = f"import pathlib, time; time.sleep(0.3); (pathlib.Path({str(tmp_path)!r}) / '{{}}').touch()"
+    monkeypatch.setattr(compiling_aside, "COMMANDS", [("-S", "-c", code.format(part)) for part in ("a", "b")])
     with compiled_aside(2) as wait:
         wait(lambda: False)
-        assert (tmp_path / "done").exists()
+        assert {path.name for path in tmp_path.iterdir()} == {"a", "b"}
 
 
 def test_who_is_told_to_stop_does_not_wait_and_leaves_no_process(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +103,11 @@ def test_who_is_told_to_stop_does_not_wait_and_leaves_no_process(fresh: None, mo
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
-    monkeypatch.setattr(compiling_aside, "COMMAND", ("-S", "-c", "import time; time.sleep(100)"))
+    monkeypatch.setattr(compiling_aside, "COMMANDS", 2 * [("-S", "-c", "import time; time.sleep(100)")])
     began = time.monotonic()
     with compiled_aside(2) as wait:
         wait(lambda: bool(started))
-    assert started[0].returncode is not None
+    assert len(started) == 2 and all(process.returncode is not None for process in started)
     assert time.monotonic() - began < 90.0
 
 

@@ -1,7 +1,7 @@
-"""Compiles the inner loops of planning ahead, by using each once: ``python -m pliant.compiling``.
+"""Compiles the inner loops of planning ahead, by using each once: ``python -m pliant.compiling touch carry``.
 
 Used, and not told which types to expect, they are compiled for just what planning gives them. The first plan on a
-machine does this in a second process while it prepares its object (`planner.compiled_aside`).
+machine does this in processes of their own while it prepares its object (`planner.compiled_aside`).
 """
 
 from __future__ import annotations
@@ -10,21 +10,30 @@ import gc
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 import pinocchio as pin
 
 
-def compile_loops() -> None:
-    """Touch, hold and carry something small; what is compiled already is only loaded."""
+def compile_loops(parts: Iterable[str] = ("touch", "carry")) -> None:
+    """Touch and carry something small; what is compiled already is only loaded."""
     gc.disable()  # the compiler makes so many objects that looking for garbage takes a tenth of its time
-    _touch("halfspace")  # first what takes longest, and what whoever waits for us does not compile meanwhile
-    _carry()
-    _touch("body")
+    try:
+        for part in parts:
+            {"touch": _touch, "carry": _carry}[part]()
+    finally:
+        gc.enable()
 
 
-def _touch(model: Literal["body", "halfspace"]) -> None:
+def _touch() -> None:
+    """Without the whole body first: whoever waits for us compiles the elements meanwhile."""
+    _press("halfspace")
+    _press("body")
+
+
+def _press(model: Literal["body", "halfspace"]) -> None:
     """Press a small box between two others, as the search does."""
     from pliant.contact import PadSurface, PreparedObject, displacement, gap_near, nearest_place, settle
     from pliant.objects import make_shape
@@ -62,5 +71,5 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    compile_loops()
+    compile_loops(sys.argv[1:])
     os._exit(0)
