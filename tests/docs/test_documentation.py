@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from doc_blocks import DOCS, PAGES, WALKED, Block, blocks_of
+from doc_blocks import DOCS, PAGES, ROOT, WALKED, Block, blocks_of
 
 from pliant.cli import COMMANDS, _application
 from pliant.documents import parse_document, read_mapping
@@ -32,6 +32,20 @@ PYTHON = [
 
 def named(values: list[tuple[Path, Block]]) -> list[str]:
     return [f"{page.name}:{block.line}" for page, block in values]
+
+
+def test_whatever_the_page_on_security_says_is_enforced_has_a_test() -> None:
+    text = (DOCS / "security.md").read_text()
+    tests = ROOT / "tests"
+    names = re.findall(r"`((?:tests/\w+/)?test_[\w*]+)`", text)
+    assert len(names) > 30
+    for name in names:
+        where = [ROOT] if "/" in name else [tests / "robustness", tests]
+        assert any(list(folder.glob(f"{name}.py")) for folder in where), name
+    enforced = text.partition("| enforced | test |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(enforced) > 10 and all("`" in line.rpartition("|")[0].rpartition("|")[2] for line in enforced)
+    for module in re.findall(r"`pliant\.([a-z_.]+)`", text):
+        assert list((ROOT / "src" / "pliant").glob(f"{module.replace('.', '/')}*")), module
 
 
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=named(PYTHON))
