@@ -26,6 +26,15 @@ def test_the_grip_grows_with_the_slip_up_to_the_most_and_not_for_less_than_a_twe
         assert reflex.factor == pytest.approx(factor, rel=1e-12)
 
 
+def test_things_wander_slowly_and_fall_fast() -> None:
+    """0.8 mm is within what may wander; gone from one frame to the next it is 0.4 mm too much."""
+    reflex = SlipReflex(OPTIONS, ALLOWED)
+    for k in range(9):
+        assert not reflex.slips(0.1 * k * MM, FRAME * k, 0.1 * MM)
+    assert reflex.slips(0.8 * MM, FRAME * 9, 0.8 * MM)
+    assert reflex.factor == pytest.approx(1.0 + 400.0 * 0.4 * MM)
+
+
 def let_go(reflex: SlipReflex, shift: float, start: float, until: float) -> tuple[np.ndarray, np.ndarray]:
     """Times and factors while nothing moves; ``shift`` counts until it is forgiven."""
     times, factors = np.arange(start, until, FRAME), []

@@ -181,6 +181,22 @@ def test_a_known_ball_comes_out_as_wide_as_it_is(hand: Hand, diameter: float, ro
         assert grasp.balance == pytest.approx(1.0, abs=0.02)
 
 
+def test_facing_pads_of_unlike_gain_are_balanced(hand: Hand) -> None:
+    """Counts of one pad are those of half its force: gains sqrt(2) and 1 / sqrt(2), and with them both agree."""
+    recording = pinch(hand, diameter=0.05, row=7.0, lag=0.0, speed=0.1, closed=0.003)
+    sensor, layout = PadSensor(noise=0.0), cell_layout(hand.description.tactile[1])
+    frames = dict(recording.grasps[0].frames)
+    weak = sensor.forces(frames["finger_2_distal"], cell_area=layout.area) / 2.0
+    frames["finger_2_distal"] = sensor.counts(weak, cell_area=layout.area, rng=np.random.default_rng(0))
+    recording = replace(recording, grasps=(replace(recording.grasps[0], frames=frames),))
+    report = analyse_recording(recording, hand)
+    assert report.gains["finger_2_distal"] == pytest.approx(np.sqrt(2.0), rel=0.02)
+    assert report.gains["finger_1_distal"] == pytest.approx(np.sqrt(0.5), rel=0.02)
+    (mended,) = analyse_recording(recording, hand, gains=report.gains).grasps
+    assert mended.balance == pytest.approx(1.0, abs=0.03)
+    assert mended.diameter == pytest.approx(report.diameter, abs=1e-4)
+
+
 def test_ball_between_is_exact_for_two_inclined_and_three_centric_pads() -> None:
     centre, radius = np.array([0.01, -0.02, 0.03]), 0.025
     for angles in ((0.2, np.pi - 0.2), (0.0, 2 * np.pi / 3, 4 * np.pi / 3)):

@@ -68,9 +68,10 @@ def test_slip_that_was_forgiven_is_no_shift_any_more_but_stays_in_the_slide() ->
     sense = SlipSense(np.array([True, True]), touch=0.1)
     sense.update(estimate(np.zeros((2, 3))), moment, axes)
     down = estimate(np.tile([0.0, 0.0, -2e-3], (2, 1)))
-    for left in (2e-3, 0.0):
+    for left, jump in ((2e-3, 0.0), (0.0, 0.0)):
         slip = sense.update(down, moment, axes)
         assert slip is not None
+        assert slip.jump == jump, "the first frame has none before it, the next is where that was"
         assert slip.common_shift == pytest.approx(left)
         assert slip.slide == pytest.approx(2e-3)
         sense.forgive()
@@ -78,6 +79,7 @@ def test_slip_that_was_forgiven_is_no_shift_any_more_but_stays_in_the_slide() ->
     assert on is not None
     assert on.common_shift == pytest.approx(1e-3)
     assert on.slide == pytest.approx(3e-3)
+    assert on.jump == pytest.approx(1e-3)
 
 
 def test_slip_is_told_from_what_is_measured_now_not_from_what_the_filter_makes_of_it() -> None:

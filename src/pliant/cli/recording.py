@@ -54,6 +54,7 @@ def _answer(report: RecordingReport, files: list[Path]) -> dict[str, Any]:
         "file": report.source,
         "diameter_m": report.diameter,
         "stiffness_n_per_m": report.stiffness,
+        "gains": report.gains,
         "frame_lag_s": report.lag,
         "frame_lag_measured": report.lag_measured,
         "bad_cells": {
@@ -128,6 +129,9 @@ def _print(report: RecordingReport, files: list[Path]) -> None:
         f"diameter {_number(report.diameter, 1e3, 'mm', 1)}, stiffness {_number(report.stiffness, 1e-3, 'N/mm', 2)} "
         f"(medians); frames lag joints by {1e3 * report.lag:.0f} ms ({measured}); + : a cell is saturated"
     )
+    if gains := report.gains:
+        told = ", ".join(f"{name} {gain:.2f}" for name, gain in gains.items())
+        console.print(f"gains with which facing pads agree: {told}", highlight=False)
     for name, health in report.health.items():
         if health.bad.any():
             console.print(

@@ -22,7 +22,7 @@ from pliant.control.force_loop import ContactKinematics
 HERTZ = 1.5
 SETTLED = 0.2  # what was measured so long before a slip was seen did not slip [s]
 SMOOTH = 0.2  # of the friction that is needed [s]
-LEAST_FRAMES, LEAST_SPAN, LEAST_FIT = 6, 2.0, 0.98  # of a squeeze: frames, largest force over smallest, correlation
+LEAST_FRAMES, LEAST_SPAN, LEAST_FIT = 6, 1.4, 0.98  # of a squeeze: frames, largest force over smallest, correlation
 FAR = 3.0  # a stiffness off by more is not believed
 
 

@@ -9,15 +9,17 @@ from pliant.control.options import ControlOptions
 NOTICED = 1e-4  # centres of pressure that go farther than ever by so much still slip [m]
 COARSE = 0.05  # the grip grows in steps of so much
 WARY = 0.5  # of what may wander else is allowed while the grip lets go
+SUDDEN = 0.4  # of what is allowed, from one frame to the next: more is a slip
 LET_GO = 0.02  # a factor so little above its floor is the floor
 
 
 class SlipReflex:
     """The factor on the wanted forces.
 
-    At once ``factor = rest + slip_gain (s - allowed)``, s the slip since it was forgiven last. When nothing has slipped
-    for ``slip_calm``, s is forgiven and the factor falls to its floor as ``exp(-t / slip_fade)``. The floor is 1, until
-    an object slips while the grip lets go: from then on it is the factor that has stopped it.
+    At once ``factor = rest + slip_gain (s - allowed)``, s the slip since it was forgiven last; what has slipped from
+    one frame to the next beyond a share of ``allowed`` counts as well, since things wander slowly and fall fast. When
+    nothing has slipped for ``slip_calm``, s is forgiven and the factor falls to its floor as ``exp(-t / slip_fade)``.
+    The floor is 1, until an object slips while the grip lets go: from then on it is the factor that has stopped it.
 
     Args:
         options: ``slip_gain``, ``grip_most``, ``slip_calm``, ``slip_fade``.
@@ -35,17 +37,19 @@ class SlipReflex:
         self._farthest, self._moved_at, self._seen_at = 0.0, -math.inf, -math.inf
         self._lets_go = self._again = False
 
-    def slips(self, shift: float, now: float) -> bool:
+    def slips(self, shift: float, now: float, jump: float = 0.0) -> bool:
         """Whether the grip becomes stronger.
 
         Args:
             shift: how far the contacts have gone together since it was forgiven last [m].
             now: [s].
+            jump: how far they have gone together since the frame before [m].
         """
         options = self.options
         if shift > self._farthest + NOTICED:
             self._farthest, self._moved_at = shift, now
-        factor = min(self._rest + options.slip_gain * max(shift - self._dead, 0.0), options.grip_most)
+        slipped = max(shift - self._dead, 0.0) + max(jump - SUDDEN * self.allowed, 0.0)
+        factor = min(self._rest + options.slip_gain * slipped, options.grip_most)
         if factor <= self.factor + COARSE:
             return False
         self._again, self._lets_go = self._again or self._lets_go, False

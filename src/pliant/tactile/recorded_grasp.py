@@ -6,7 +6,7 @@ points and normals into space, and a ball tangent to the pads there has ``p_i + 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -25,6 +25,7 @@ LEAST_FRAMES = 4
 POINT_FRAMES = 3
 ONSET_FRAMES = 4
 SHARE_OF_PEAK = 0.2
+SURE_FORCE = 0.3  # from here on both pads of a pair are compared [N]
 LARGEST_LAG = 4  # frames
 STOPPED = 0.1  # of the closing speed at touch
 
@@ -204,16 +205,26 @@ class RecordingReport:
         """Median over the grasps [N/m]."""
         return _median([grasp.stiffness for grasp in self.grasps])
 
+    @property
+    def gains(self) -> dict[str, float]:
+        """What each array's forces are to be multiplied with so that facing pads, which press on one thing, agree."""
+        return balanced_gains([grasp.pads for grasp in self.grasps if grasp.status is GraspStatus.HELD])
 
-def analyse_recording(recording: Recording, hand: Hand, *, sensor: PadSensor | None = None) -> RecordingReport:
+
+def analyse_recording(
+    recording: Recording, hand: Hand, *, sensor: PadSensor | None = None, gains: Mapping[str, float] | None = None
+) -> RecordingReport:
     """Play every grasp through the tactile processing and report what it shows.
 
     Args:
         recording: of a hand with the arrays and joints of ``hand``.
         sensor: calibration and temperature of the pads; the SDH2's at operating temperature by default.
+        gains: of the arrays, as ``RecordingReport.gains`` of an earlier analysis has them; 1 where left out.
     """
     _check_names(recording, hand)
-    processor = TactileProcessor.for_hand(hand.description, sensor=sensor, saturation=recording.layout.saturation)
+    processor = TactileProcessor.for_hand(
+        hand.description, sensor=sensor, saturation=recording.layout.saturation, gains=gains
+    )
     health = {
         name: judge_cells(np.concatenate([g.frames[name] for g in recording.grasps]), processor.layout(name).exists)
         for name, _, _ in recording.layout.arrays
@@ -378,6 +389,31 @@ def _stiffness(
     if len(force) < 3 or np.ptp(distance) <= 0:
         return None, None
     return float(np.polyfit(distance, force, 1)[0]), float(distance[-1] - at_touch)
+
+
+def balanced_gains(grasps: Sequence[Sequence[PadTrace]]) -> dict[str, float]:
+    """Gains by array with which the two pads of every grasp measure the same force, in the mean of the logarithms.
+
+    Only ratios show in a grasp: the geometric mean of the gains is 1. Grasps of more than two pads are left out, for
+    their forces need not be equal.
+    """
+    pairs = []
+    for pads in grasps:
+        if len(pads) == 2:
+            both = np.array([pad.force for pad in pads])
+            pressed = (both > SURE_FORCE).all(axis=0)
+            if pressed.any():
+                pairs.append(
+                    ([pad.array for pad in pads], float(np.median(np.log(both[0, pressed] / both[1, pressed]))))
+                )
+    names = sorted({name for arrays, _ in pairs for name in arrays})
+    if not names:
+        return {}
+    A, b = np.zeros((len(pairs) + 1, len(names))), np.zeros(len(pairs) + 1)
+    for row, ((first, second), ratio) in enumerate(pairs):
+        A[row, names.index(first)], A[row, names.index(second)], b[row] = 1.0, -1.0, -ratio
+    A[-1] = 1.0
+    return {name: float(np.exp(x)) for name, x in zip(names, np.linalg.lstsq(A, b)[0], strict=True)}
 
 
 def _check_names(recording: Recording, hand: Hand) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.arrays import Bools, Floats, Ints
 from pliant.compiled import kernel
-from pliant.errors import OptionError, unknown_name
+from pliant.errors import OptionError, Problem, unknown_name
 from pliant.robot import CellLayout, HandDescription, TactileArray, cell_layout
 from pliant.tactile.cells import CellHealth, mend_forces
 from pliant.tactile.pad import PadSensor
@@ -89,15 +89,22 @@ class TactileProcessor:
         sensor: calibration, temperature.
         health: cells to leave out, by array.
         saturation: counts from which a cell counts as saturated; full scale if None.
+        gains: what the forces of an array are multiplied with, by array; 1 where left out. Pads of one kind may differ
+            by a factor of two.
     """
 
     arrays: Mapping[str, TactileArray]
     sensor: PadSensor = field(default_factory=PadSensor)
     health: Mapping[str, CellHealth] = field(default_factory=dict)
     saturation: int | None = None
+    gains: Mapping[str, float] = field(default_factory=dict)
     _layouts: dict[str, CellLayout] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name, gain in self.gains.items():
+            if not (np.isfinite(gain) and gain > 0.0):
+                raise OptionError("pads", Problem(f"gains.{name}", f"{gain!r}", "finite, above 0"))
+            self._known(name)
         object.__setattr__(self, "_layouts", {name: cell_layout(array) for name, array in self.arrays.items()})
 
     @classmethod
@@ -108,9 +115,11 @@ class TactileProcessor:
         sensor: PadSensor | None = None,
         health: Mapping[str, CellHealth] | None = None,
         saturation: int | None = None,
+        gains: Mapping[str, float] | None = None,
     ) -> TactileProcessor:
         """A processor for all arrays of a hand."""
-        return cls({array.name: array for array in hand.tactile}, sensor or PadSensor(), health or {}, saturation)
+        arrays = {array.name: array for array in hand.tactile}
+        return cls(arrays, sensor or PadSensor(), health or {}, saturation, gains or {})
 
     def layout(self, name: str) -> CellLayout:
         """Where the cells of an array lie."""
@@ -126,6 +135,8 @@ class TactileProcessor:
         if not counts.any():
             return ArrayReading(frame.array, frame.time, np.zeros(counts.shape), ())
         forces = np.where(layout.exists, self.sensor.forces(counts, cell_area=layout.area), 0.0)
+        if (gain := self.gains.get(frame.array)) is not None:
+            forces *= gain
         if (health := self.health.get(frame.array)) is not None:
             forces = mend_forces(forces, health.bad, layout.exists)
         full = self.sensor.response.full_scale if self.saturation is None else self.saturation

@@ -25,10 +25,12 @@ class Slip:
             forgiven [m]. A single centre of pressure wanders by millimetres when a pad rolls, above all along a
             straight wall: that is no slip.
         slide: what every contact has gone along the load, all told [m].
+        jump: what every contact has gone since the frame before in the direction of their mean [m].
     """
 
     common_shift: float
     slide: float
+    jump: float = 0.0
 
 
 class SlipSense:
@@ -43,6 +45,7 @@ class SlipSense:
         self.sensed, self.touch = sensed, touch
         self._at_grasp: tuple[Floats, Floats] | None = None
         self._moved = self._forgiven = np.zeros((len(sensed), 3))
+        self._before: Floats | None = None
 
     def forgive(self) -> None:
         """What the contacts have gone by the last frame counts no more as a common shift."""
@@ -64,14 +67,17 @@ class SlipSense:
         places = np.where(np.isfinite(estimate.points), estimate.points, estimate.places)
         moved = (places - self._at_grasp[0]) - (moment.points - self._at_grasp[1])
         sure = self.sensed & (measured_forces(estimate.measured) > self.touch)
+        before, self._before = self._before, None
         if axes is None or not sure.any() or not sure[self.sensed].all():
             return Slip(0.0, 0.0)
-        self._moved = moved
+        self._moved = self._before = moved
         # Directions come from the plan: world axes times the plan's axes in the links is how the links stand.
         links = np.einsum("nij,nkj->nik", axes, moment.axes)[sure]
         all_told = np.einsum("nij,nj->ni", links, moved[sure])
         lately = np.einsum("nij,nj->ni", links, (moved - self._forgiven)[sure])
-        return Slip(_together(lately, lately.mean(axis=0)), _together(all_told, moment.load[:3]))
+        now = np.einsum("nij,nj->ni", links, (moved - (moved if before is None else before))[sure])
+        shift, jump = (_together(way, way.mean(axis=0)) for way in (lately, now))
+        return Slip(shift, _together(all_told, moment.load[:3]), jump)
 
 
 def _together(moved: Floats, direction: Floats) -> float:

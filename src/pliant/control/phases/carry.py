@@ -11,11 +11,12 @@ from pliant.control.events import Fault, RunFault, RunPhase
 from pliant.control.grip import ControlStep
 from pliant.control.phases.context import PhaseStrategy, RunContext
 from pliant.control.phases.slip import react_to_slip
-from pliant.planner import Phase
+from pliant.planner import Phase, force_share
 from pliant.tactile import measured_forces
 
 CALM = 0.15  # forces that lack less than this are right [N]
 TOO_MUCH, GRAIN = 0.1, 0.05  # of the wanted force, and at least: more than that too much is not right [N]
+SURE = 2.0  # times the force that counts as touched: a contact that stays
 WEAK = 3.0  # times what counts as right: no grip
 
 
@@ -31,6 +32,7 @@ class SqueezePhase(PhaseStrategy):
         self.time_limit = self.planned_limit(Phase.SQUEEZE, run.options.settle)
         self._settling_since: float | None = None
         self._touched_at: Floats | None = None
+        self._planned = run.timeline.forces_at(run.timeline.grasp_time).forces[:, 2]
 
     def enter(self) -> None:
         run = self.run
@@ -41,11 +43,11 @@ class SqueezePhase(PhaseStrategy):
     def step(self, step: ControlStep) -> RunPhase | RunFault | None:
         run, options, now = self.run, self.run.options, step.sample.time
         end = run.timeline.grasp_time
-        run.turn(step)
+        run.turn(step, lambda: self._wanted(step))
         self._learn(step)
         before = run.planned()
         run.advance(step.dt, end)
-        if run.grip.contacts is not None and run.grip.torques is None and self._error(step).mean() < 0.0:
+        if run.grip.contacts is not None and run.grip.torques is None and not self._lacks(step):
             run.offset = run.offset - np.where(run.loop.hand, run.planned() - before, 0.0)
         run.follow()
         if run.plan_time < end - 1e-9:
@@ -53,7 +55,9 @@ class SqueezePhase(PhaseStrategy):
         if not options.force_loop:
             run.touched |= measured_forces(step.estimate.forces) > options.touch
             return self._follower() if run.grip.ready else None
-        error, wanted = self._error(step), run.loop.wanted
+        assert run.grip.contacts is not None
+        wanted = self._grown()[0]
+        error = run.loop.internal(run.grip.errors(wanted, step.estimate), run.grip.contacts)
         allowed = np.maximum(options.tolerance * wanted, CALM)
         right = (error <= allowed) & (error >= -np.maximum(TOO_MUCH * wanted, GRAIN))
         if run.grip.ready and right[run.tracker.sensed].all():
@@ -69,11 +73,24 @@ class SqueezePhase(PhaseStrategy):
         run.note(now, "note", "forces have not quite settled; going on")
         return self._follower()
 
-    def _error(self, step: ControlStep) -> Floats:
-        """n, what normal forces lack of those wanted now, as far as a squeeze can mend it [N]."""
+    def _grown(self) -> tuple[Floats, Floats]:
+        """Normal forces of the grasp, and what they have grown to, from what is sure to be measured on [N]."""
+        run = self.run
+        full = np.minimum(np.maximum(run.loop.wanted, self._planned), np.maximum(run.loop.limits, 1e-3))
+        share = force_share(run.timeline.depth_share(run.plan_time))
+        return full, np.maximum(share * full, np.minimum(full, SURE * run.options.touch))
+
+    def _wanted(self, step: ControlStep) -> Floats:
+        """What has grown; a contact that has more already, and will need it, keeps it [N]."""
+        full, grown = self._grown()
+        return np.maximum(grown, np.minimum(step.estimate.forces, full))
+
+    def _lacks(self, step: ControlStep) -> bool:
+        """Whether the contacts press less than they shall by now."""
         run = self.run
         assert run.grip.contacts is not None
-        return run.loop.internal(run.grip.errors(run.wanted(), step.estimate), run.grip.contacts)
+        error = run.loop.internal(run.grip.errors(self._grown()[1], step.estimate), run.grip.contacts)
+        return bool(error.mean() >= 0.0)
 
     def _learn(self, step: ControlStep) -> None:
         """What this frame tells about the object's stiffness."""
@@ -88,9 +105,8 @@ class SqueezePhase(PhaseStrategy):
 
     def _follower(self) -> RunPhase:
         run = self.run
-        planned = run.timeline.forces_at(run.timeline.grasp_time).forces[:, 2]
         series = 1.0 / float((1.0 / run.loop.stiffness[:, 2]).mean())
-        factor = run.estimates.learn_stiffness(float(planned.mean()), series)
+        factor = run.estimates.learn_stiffness(float(self._planned.mean()), series)
         if factor is not None:
             run.loop.stiffness = factor * run.loop.stiffness
         spans = run.timeline.spans

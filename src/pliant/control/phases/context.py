@@ -15,12 +15,11 @@ from pliant.control.grip import ControlStep, Grip
 from pliant.control.options import ControlOptions
 from pliant.control.run_log import RunRecorder
 from pliant.control.slip_reflex import SlipReflex
-from pliant.planner import ContactTimeline, Phase, PlannedGrasp, force_share
+from pliant.planner import ContactTimeline, Phase, PlannedGrasp
 from pliant.robot import Assembly
 from pliant.tactile import ContactTracker, TactileProcessor
 
 NEEDED = 0.1  # planned force from which on a contact must be measured [N]
-SURE = 2.0  # times the force that counts as touched: a contact that stays
 NEARING = 0.4  # the last part of the approach [s]
 FOLLOWING = 1.0 / 6.0  # of what counts as not following: how far joints may be behind there
 WANDERS = 0.2  # of a patch's radius: how far its centre of pressure may move while nothing slips
@@ -84,9 +83,8 @@ class RunContext:
         self.command = self.planned() + self.offset
 
     def wanted(self) -> Floats:
-        """Wanted normal forces, growing with the squeeze [N]."""
-        share, wanted = force_share(self.timeline.depth_share(self.plan_time)), self.loop.wanted
-        return np.maximum(share * wanted, np.minimum(wanted, SURE * self.options.touch))
+        """Wanted normal forces [N]."""
+        return self.loop.wanted
 
     def leave_torques(self) -> None:
         """All joints go to positions again, the hand's to where their servos press as the torques did."""

@@ -20,7 +20,7 @@ def react_to_slip(run: RunContext, step: ControlStep) -> bool:
         return False
     options, now, reflex = run.options, step.sample.time, run.reflex
     contacts, moment = run.grip.contacts, step.moment
-    if reflex.slips(slip.common_shift, now):
+    if reflex.slips(slip.common_shift, now, slip.jump):
         run.estimates.slipped()
         run.loop.believe(run.estimates.friction)
         before = run.loop.wanted
