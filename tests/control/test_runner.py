@@ -86,7 +86,10 @@ def test_a_driver_that_raises_is_stopped_and_the_log_is_kept(
     assert len(result.log) == 40
 
 
-@pytest.mark.parametrize(("name", "said"), [("SIGINT", "keyboard"), ("SIGTERM", "by SIGTERM"), ("SIGHUP", "by SIGHUP")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("SIGINT", "keyboard"), *((name, f"by {name}") for name in ("SIGTERM", "SIGHUP", "SIGQUIT"))],
+)
 def test_a_signal_stops_the_robot_first_and_a_second_one_does_not_interrupt_the_stop(
     thing: MadeTask, name: str, said: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -111,7 +114,10 @@ def test_a_signal_stops_the_robot_first_and_a_second_one_does_not_interrupt_the_
 
     monkeypatch.setattr(hand, "command_positions", commanded)
     monkeypatch.setattr(hand, "emergency_stop", stopping)
-    heard = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)}
+    heard = {
+        which: signal.getsignal(which)
+        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
+    }
     result = run_on_driver(hand, thing.grasp, thing.task.assembly)
     assert result.outcome is RunOutcome.ABORTED
     assert said in result.reason and "told to stop" in result.reason

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Ctrl-C, an end that was asked for, and a terminal that was closed: the last two would end Python at once."""
+ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+"""Ctrl-C, an end that was asked for, a closed terminal, and Ctrl-\\\\: all but the first would end Python at once."""
 SUSPENDING = "SIGTSTP"
 """Ctrl-Z: a hand that nobody controls goes on pressing, so it is not heard while the robot is driven."""
 
