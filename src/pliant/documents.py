@@ -119,9 +119,9 @@ def make_folder(path: str | Path) -> Path:
 def not_of(path: str | Path, *sources: str | Path | None) -> Path:
     """The path of a file to be written, which must be none of those that are read."""
     path = Path(path)
-    for source in (name for name in sources if name is not None):
+    for source in sources:
         with contextlib.suppress(OSError, RuntimeError, ValueError):  # wrong names are reported where they are used
-            if path.resolve() == Path(source).resolve():
+            if source and path.resolve() == Path(source).resolve():
                 raise OptionError(
                     str(path), Problem("", f"is {Path(source).name} itself, which is read", "another name")
                 )

@@ -15,7 +15,7 @@ import pytest
 from batch_works import pids
 
 from pliant.batch import Item, Limits, LocalEngine, Progress, WorkerError, find_work, make_item, run_batch
-from pliant.batch.store import Store
+from pliant.batch.store import Store, write_rows
 from pliant.errors import OptionError
 
 
@@ -216,3 +216,22 @@ def test_damage_in_the_folder_of_a_batch_is_passed_over_or_named(tmp_path):
     table.write_bytes(data[:20] + bytes(len(data) - 40) + data[-20:])  # both ends are there
     with pytest.raises(OptionError, match=r"item_1\.parquet: is damaged: .*remove it and run the batch again"):
         run_batch(items, "batch_works:CHAOS", tmp_path, engine=LocalEngine(1))
+
+
+def test_pipes_in_the_folder_of_a_batch_are_not_waited_for(tmp_path):
+    with Store(tmp_path) as store:
+        made = store.scratch / "made"
+        (made / "files").mkdir(parents=True)
+        (made / "files" / "a.txt").touch()
+        write_rows(made / "rows.parquet", "a", [], [])
+        for place in (store.rows / "a.parquet", store.files / "a", store.failed / "a.json"):
+            os.mkfifo(place)
+        assert store.finished(["a"]) == set() and list(store.failures(["a"])) == []
+        store.commit("a", made)
+        assert store.finished(["a"]) == {"a"} and (store.files / "a" / "a.txt").is_file()
+    for name in (".lock", "log.jsonl"):
+        (tmp_path / name).unlink()
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(OptionError, match="is not an ordinary file"):
+            Store(tmp_path)
+        (tmp_path / name).unlink()

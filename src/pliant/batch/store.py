@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pliant.batch.work import Column
 from pliant.documents import make_folder
 from pliant.errors import OptionError, Problem
-from pliant.file_bytes import write_bytes
+from pliant.file_bytes import read_bytes, write_bytes
 from pliant.json_text import read_json
 from pliant.parts import need
 
@@ -68,6 +68,9 @@ class Store:
         need("batch")
         self.folder = make_folder(folder)
         self.rows, self.files, self.failed = (make_folder(self.folder / n) for n in ("rows", "files", "failed"))
+        for name in (".lock", "log.jsonl"):
+            if (self.folder / name).exists() and not (self.folder / name).is_file():  # a pipe would be waited for
+                raise OptionError(str(self.folder / name), "is not an ordinary file; remove it, or name another folder")
         self._lock: IO[bytes] | None = (self.folder / ".lock").open("ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,8 +105,10 @@ class Store:
         kept, home = made / "files", self.files / name
         # The mark of an earlier time goes first: while its files are exchanged the item is not finished.
         (self.rows / f"{name}.parquet").unlink(missing_ok=True)
-        if home.exists():  # of an attempt that did not live to its mark
+        if home.is_dir() and not home.is_symlink():  # of an attempt that did not live to its mark
             shutil.rmtree(home)
+        else:
+            home.unlink(missing_ok=True)
         if kept.is_dir() and any(kept.iterdir()):
             for path in kept.rglob("*"):
                 if path.is_file():
@@ -125,8 +130,9 @@ class Store:
             path = self.failed / f"{name}.json"
             if path.is_file():
                 try:
-                    yield _Failure.model_validate(read_json(path.read_bytes())).model_dump()
-                except ValueError:
+                    data = read_bytes(path, most=LONGEST_LINE, kind="a record", error=OptionError)
+                    yield _Failure.model_validate(read_json(data)).model_dump()
+                except (ValueError, OptionError):
                     what = {"kind": "unknown", "reason": "its record is damaged"}
                     yield {"item": name, "attempts": [what]}
 
@@ -232,6 +238,8 @@ def _fit(table: pyarrow.Table, schema: pyarrow.Schema) -> pyarrow.Table:
 def _whole(path: Path) -> bool:
     """Whether a Parquet file has its end: four letters at either end, and a footer that fits."""
     try:
+        if not path.is_file():  # a pipe would be waited for
+            return False
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < 12 or file.read(4) != b"PAR1":
