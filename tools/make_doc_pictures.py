@@ -78,7 +78,7 @@ def own_hands(plans: Path, path: Path) -> None:
                 picture = draw_moment(plan.task, surface, moment, options=solid, width=400, height=340, distance=1.1)
                 cells.append(Image.fromarray(picture))
                 break
-    sheet = Image.new("RGB", (3 * 400, -(-len(cells) // 3) * 340))
+    sheet = Image.new("RGB", (3 * 400, -(-len(cells) // 3) * 340), "white")
     for i, cell in enumerate(cells):
         sheet.paste(cell, (i % 3 * 400, i // 3 * 340))
     save_picture(sheet.quantize(128), path, LARGEST)
