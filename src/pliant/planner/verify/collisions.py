@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -39,10 +40,14 @@ class _Solid:
 
     name: str
     mesh: Mesh
-    geometry: Any
     centre: Floats
     radius: float
     frame: int = -1
+
+    @cached_property
+    def geometry(self) -> Any:
+        """Its triangles; many solids never come so near to another that they are needed."""
+        return triangles(self.mesh)
 
 
 def collision_problems(solids: Solids, grasp: PlannedGrasp, where: str) -> tuple[list[Problem], float]:
@@ -125,7 +130,7 @@ class _Follower:
             (state.time, _solid(OBJECT, Mesh(mesh.vertices + state.displacement, mesh.faces))) for state in grasp.states
         ]
         self.gripping = {contact.link for state in grasp.states for contact in state.contacts}
-        self._apart: dict[tuple[int, int], tuple[float, Floats]] = {}
+        self._apart: dict[tuple[str, str], tuple[float, Floats]] = {}
 
     def collisions(self) -> Iterator[tuple[float, tuple[str, str]]]:
         """Pairs that touch and must not, each with the first time it was seen."""
@@ -211,7 +216,7 @@ class _Follower:
         gap = between - first.radius - second.radius
         if gap > FAR:
             return gap
-        key = (id(first), id(second))
+        key = (first.name, second.name)
         before, direction = self._apart.get(key, (np.inf, None))
         if direction is not None:
             n = T_first.rotation @ direction
@@ -315,7 +320,6 @@ def _solid(name: str, mesh: Mesh, frame: int = -1) -> _Solid:
     return _Solid(
         name,
         mesh,
-        triangles(mesh),
         centre,
         float(np.linalg.norm(mesh.vertices - centre, axis=1).max()),
         frame,
