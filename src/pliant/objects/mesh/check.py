@@ -86,7 +86,7 @@ def repair_mesh(mesh: Mesh, *, source: str = "") -> RepairedMesh:
     try:
         intersections = self_intersections(mesh, edges)
     except MeshError as bad:
-        raise MeshError(name, bad.problems) from None
+        raise MeshError(name, (*shells.problems, *bad.problems)) from None
     if intersections:
         mesh, done = relax_crossings(mesh, intersections)
         actions += done

@@ -111,10 +111,9 @@ class _Budget:
     def spend(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            what = "has so many long thin faces side by side that whether they meet cannot be found out in time"
-            raise MeshError(
-                "mesh", Problem("", what, "make its triangles of like size (remesh), or split the long ones")
-            )
+            what = "has so many long faces side by side or around each other that it takes too long to see which meet"
+            remedy = "make its triangles of like size (remesh), or split the long ones"
+            raise MeshError("mesh", Problem("", what, remedy))
 
 
 def _grid_pairs(
