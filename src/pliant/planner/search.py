@@ -36,6 +36,8 @@ COSTS = {Look: 20.0, Mend: 20.0, Improve: 160.0, Press: 750.0}
 SHARES = {"explore": 0.3, "improve": 0.35, "press": 0.25, "fill": 0.1}
 """Of that time for looking for other grasps, for improving promises, for pressing what may become the best and for
 pressing what is merely kept beside it."""
+HOPELESS = 0.3
+"""What a press costs of that which does not come to a stable grasp."""
 BEFORE = 800.0
 """Nothing is pressed while less than this was spent on looking and improving [ms]."""
 FAIR = 4.0
@@ -486,6 +488,8 @@ class Search:
         family, promised = candidate.family, max(candidate.aim.grade.value, 1e-9)
         if answer.stable is not None:
             self._stable.append(answer.stable)
+        else:
+            self._spent["press"] -= (1.0 - HOPELESS) * COSTS[Press]
         if isinstance(answer.answer, Rejection):
             self._rejections[number] = answer.answer
             if answer.answer.reason is Reason.LESS_FORCE:  # none that failed; it would need the bound, or more
