@@ -200,7 +200,7 @@ def test_ctrl_c_that_compiled_code_makes_another_error_of_is_an_interrupt(
         raise TypeError("Cannot compare structured arrays")
 
     monkeypatch.setattr("pliant.files.load_task", compiled)
-    monkeypatch.setattr("pliant.cli._pressed", threading.Event())
+    monkeypatch.setattr("pliant.cli.ctrl_c", threading.Event())
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(SystemExit) as ended, monkeypatch.context() as streams:
         streams.setattr("pliant.cli.output.use_outputs", lambda: (Output(sys.stdout), Output(sys.stderr)))

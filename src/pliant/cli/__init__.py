@@ -120,18 +120,19 @@ def run_command(arguments: list[str]) -> int:
         return EXIT_OURS
 
 
-_pressed = threading.Event()
+ctrl_c = threading.Event()
+"""Set once it was pressed."""
 
 
 def _remember_ctrl_c(signum: int, frame: FrameType | None) -> None:
     """Compiled code that is interrupted may say anything else."""
-    _pressed.set()
+    ctrl_c.set()
     signal.default_int_handler(signum, frame)
 
 
 def _by_ctrl_c(bad: BaseException | None) -> bool:
     """Whether an error comes from Ctrl-C: pressed while compiled code runs, it arrives as that code's failure."""
-    if _pressed.is_set():
+    if ctrl_c.is_set():
         return True
     while bad is not None:
         if isinstance(bad, KeyboardInterrupt):

@@ -99,6 +99,7 @@ def _view(
     """Serve the page; without a path the hand is one of pliant's own, to be looked at only."""
     import webbrowser
 
+    from pliant.cli import ctrl_c
     from pliant.errors import OptionError, Problem
     from pliant.robot import save_corrected
     from pliant.viewer import HandPage
@@ -117,7 +118,7 @@ def _view(
         print(f"{page.address}  (Ctrl-C stops)", flush=True)
         if browser:
             webbrowser.open(page.address)
-        page.wait()
+        page.wait(ctrl_c)
 
 
 def _draw(hand: Hand, path: Path) -> Path:

@@ -36,6 +36,7 @@ def view(
     import contextlib
     import webbrowser
 
+    from pliant.cli import ctrl_c
     from pliant.errors import OptionError, Problem
     from pliant.files import find_task, load_plan, read_task
     from pliant.viewer import Viewer, measured_run
@@ -57,4 +58,4 @@ def view(
             viewer.open_plan(plan, measured, folder=folder)
         elif task is not None:
             viewer.open_task(task, folder=folder)
-        viewer.wait()
+        viewer.wait(ctrl_c)

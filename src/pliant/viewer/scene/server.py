@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import threading
 import warnings
@@ -50,10 +51,16 @@ class ServedPage:
         camera.position, camera.look_at = viewpoint
         camera.fov = field_of_view
 
-    def wait(self) -> None:
-        """Serve until interrupted with Ctrl-C."""
+    def wait(self, ended: threading.Event | None = None) -> None:
+        """Serve until interrupted with Ctrl-C.
+
+        Args:
+            ended: set when Ctrl-C was pressed: what the scene is made with may have swallowed it.
+        """
+        ended = ended if ended is not None else threading.Event()
         with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+            while not ended.wait(0.5):  # looking up: another thread may be given the signal
+                pass
 
     def close(self) -> None:
         """Stop serving, without a message: standard output belongs to the commands' answers."""
@@ -86,7 +93,8 @@ def start_server(host: str, port: int, guard: Guard, still: Callable[[], bytes |
     need("viewer")
     import viser
 
-    # A tab may close while something is being sent to it; that is no news for anybody.
+    # A tab may close while something is being sent to it, and a visitor may send nonsense; that is no news for anybody.
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     try:
         with (
