@@ -42,7 +42,7 @@ def test_import_explains_its_guesses_to_people(tmp_path, capsys):
 def test_a_shipped_hand_can_be_looked_at_by_its_name_but_not_changed(tmp_path, monkeypatch, capsys):
     said = []
 
-    def press_save(page):
+    def press_save(page, _ended):
         page._store()
         said.append(page._message.content)
 
