@@ -37,7 +37,7 @@ SHARES = {"explore": 0.3, "improve": 0.35, "press": 0.25, "fill": 0.1}
 """Of that time for looking for other grasps, for improving promises, for pressing what may become the best and for
 pressing what is merely kept beside it."""
 HOPELESS = 0.3
-"""What a press costs of that which does not come to a stable grasp."""
+"""Share of a press's cost that one takes which comes to no stable grasp."""
 BEFORE = 800.0
 """Nothing is pressed while less than this was spent on looking and improving [ms]."""
 FAIR = 4.0
@@ -130,12 +130,14 @@ class _Candidate:
         aim: the aim.
         family: what became of its relatives.
         pressed: whether it is or was pressed.
+        work: what that is charged to.
         force: of its operation; infinite where there is none (yet) [N].
     """
 
     aim: Aim
     family: _Family
     pressed: bool = False
+    work: str = ""
     force: float = np.inf
 
     @property
@@ -284,8 +286,8 @@ class Search:
         ways = {
             "explore": self._look,
             "improve": self._improve,
-            "press": lambda: self._press(self._to_press(best=True)),
-            "fill": lambda: self._press(self._to_press(best=False)),
+            "press": lambda: self._press("press"),
+            "fill": lambda: self._press("fill"),
         }
         order = sorted(SHARES, key=lambda work: self._spent[work] / SHARES[work])
         if self._spent["explore"] + self._spent["improve"] < BEFORE:
@@ -329,10 +331,11 @@ class Search:
             return np.inf
         return min((g.largest_force for g in self._grasps if copies(g.hypothesis, hypothesis)), default=np.inf)
 
-    def _press(self, candidate: _Candidate | None) -> Press | None:
+    def _press(self, work: str) -> Press | None:
+        candidate = self._to_press(best=work == "press")
         if candidate is None:
             return None
-        candidate.pressed = True
+        candidate.pressed, candidate.work = True, work
         self._asked += 1
         hypothesis = candidate.aim.hypothesis
         return Press(hypothesis, min(self._bound(), self._alike(hypothesis)))
@@ -489,7 +492,7 @@ class Search:
         if answer.stable is not None:
             self._stable.append(answer.stable)
         else:
-            self._spent["press"] -= (1.0 - HOPELESS) * COSTS[Press]
+            self._spent[candidate.work] -= (1.0 - HOPELESS) * COSTS[Press]
         if isinstance(answer.answer, Rejection):
             self._rejections[number] = answer.answer
             if answer.answer.reason is Reason.LESS_FORCE:  # none that failed; it would need the bound, or more
