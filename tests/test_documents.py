@@ -202,7 +202,7 @@ def test_a_place_that_takes_no_file_is_refused_before_the_work(tmp_path: Path) -
     with pytest.raises(OptionError, match="is a folder; name a file in it"):
         make_room(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OptionError, match="cannot be made"):
+    with pytest.raises(OptionError, match="is no folder"):
         make_room(tmp_path / "file" / "a.plan")
 
 

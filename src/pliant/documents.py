@@ -105,6 +105,8 @@ def make_folder(path: str | Path) -> Path:
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise OptionError(str(path), "is no folder, so nothing can be written in it") from None
     except OSError as bad:
         raise OptionError(str(path), f"this folder cannot be made: {bad.strerror}") from None
     try:
