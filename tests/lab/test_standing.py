@@ -42,7 +42,7 @@ def test_a_ball_with_feet_stays_where_one_without_rolls_away() -> None:
 def test_three_nodes_or_more_are_at_the_ground_around_the_centre_of_mass(angle: float) -> None:
     tets = tetrahedra(make_shape("sphere", radius=RADIUS), nodes=150)
     up = pin.utils.rotate("x", angle) @ UP
-    found = with_feet(tets, up, -RADIUS)
+    found = with_feet(tets, up, -RADIUS, -up)
     heights = found.nodes @ up
     assert (np.abs(heights + RADIUS) < 1e-9).sum() >= 3
     assert heights.min() == pytest.approx(-RADIUS, abs=1e-3)  # nodes stand out of the ball by less than that
@@ -52,7 +52,20 @@ def test_three_nodes_or_more_are_at_the_ground_around_the_centre_of_mass(angle: 
     assert found.volumes.sum() == pytest.approx(tets.volumes.sum(), rel=0.02)
 
 
+@pytest.mark.parametrize("turn", np.arange(4) * 1.3)
+def test_on_a_slope_the_weight_goes_through_the_feet(turn: float) -> None:
+    tets = tetrahedra(make_shape("sphere", radius=RADIUS), nodes=150)
+    along = np.array([np.cos(turn), np.sin(turn), 0.0])
+    gravity = np.sin(0.2) * along - np.cos(0.2) * UP
+    found = with_feet(tets, UP, -RADIUS, gravity)
+    feet = found.nodes[np.abs(found.nodes @ UP + RADIUS) < 1e-9]
+    below = found.node_shares @ found.nodes + RADIUS * np.tan(0.2) * along
+    for way in np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False):
+        aside = np.array([np.cos(way), np.sin(way), 0.0])
+        assert ((feet - below) @ aside).max() > 0.0
+
+
 def test_a_block_has_its_feet_already() -> None:
     tets = tetrahedra(make_shape("box", size=(0.05, 0.04, 0.03)), nodes=150)
-    found = with_feet(tets, UP, float((tets.nodes @ UP).min()))
+    found = with_feet(tets, UP, float((tets.nodes @ UP).min()), -UP)
     np.testing.assert_allclose(found.nodes, tets.nodes, atol=1e-12)

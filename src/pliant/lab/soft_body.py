@@ -98,7 +98,8 @@ def solid_part(
     tets, notes = filling(body.mesh, pressed, nodes=options.nodes, graded_nodes=options.nodes)
     if stands:
         up = T_world_object.rotation[2]
-        tets = with_feet(tets, up, float((body.mesh.vertices @ up).min()))
+        gravity = T_world_object.rotation.T @ np.asarray(options.gravity)
+        tets = with_feet(tets, up, float((body.mesh.vertices @ up).min()), gravity)
     frame = Element("body", {"name": "object_frame", **pose(T_world_object)})
     solid = {"dim": "3", "dof": "full", "rgba": ".9 .55 .2 1"}
     add_flex(frame, body, options, body.mass, tets.nodes, tets.elements, attributes=solid)

@@ -110,17 +110,23 @@ def graded_tetrahedra(mesh: Mesh, places: ArrayLike, *, nodes: int = 400) -> Tet
     return _graded(_SameContent(mesh.content_hash, mesh), at.tobytes(), int(nodes))
 
 
-def with_feet(tets: TetMesh, up: Floats, ground: float) -> TetMesh:
+def with_feet(tets: TetMesh, up: Floats, ground: float, gravity: Floats) -> TetMesh:
     """The mesh with its lowest surface nodes at ``ground`` (a height along ``up`` [m]), or itself where none serve.
 
-    The lowest nodes come first; three at least, and so many that the centre of mass is above the polygon they span.
+    The lowest nodes come first; three at least, and so many that the weight goes through the polygon they span, on a
+    slope too.
+
+    Args:
+        gravity: which way the weight points, of any length; zero: away from ``up``.
     """
     heights = tets.nodes[tets.surface] @ up
     order = tets.surface[np.argsort(heights, kind="stable")]
     first = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
     first /= np.linalg.norm(first)
     flat = tets.nodes @ np.vstack([first, np.cross(up, first)]).T
-    centre = tets.node_shares @ flat
+    fall = float(gravity @ up)
+    lean = np.vstack([first, np.cross(up, first)]) @ gravity / fall if fall < 0.0 else np.zeros(2)
+    centre = tets.node_shares @ flat + (ground - float(tets.node_shares @ tets.nodes @ up)) * lean
     for count in range(3, min(MOST_FEET, len(order)) + 1):
         feet = order[:count]
         if _inside(flat[feet], centre) > WITHIN * tets.spacing:
