@@ -38,17 +38,26 @@ class Eye:
         self.page.wait_for_function("() => !document.getElementById('pliant-still')")
         last = None
         for _ in range(40):
-            data = self.page.screenshot(timeout=60_000)
-            now = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=np.int64)
+            now = self._screenshot()
             if last is not None and np.array_equal(now, last):
                 return now
             last = now
         raise AssertionError("the picture never came to rest")
 
-    def picture_unlike(self, before: Picture, least: int, *, box: tuple[int, int, int, int]) -> Picture:
-        """The page once more than so many pixels of a box differ from an earlier picture; texts come first."""
+    def _screenshot(self) -> Picture:
+        data = self.page.screenshot(timeout=60_000)
+        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=np.int64)
+
+    def picture_unlike(
+        self, before: Picture, least: int, *, box: tuple[int, int, int, int], at_rest: bool = True
+    ) -> Picture:
+        """The page once more than so many pixels of a box differ from an earlier picture; texts come first.
+
+        Args:
+            at_rest: as soon as it changes no more; a page that shows a search never does.
+        """
         for _ in range(20):
-            now = self.picture()
+            now = self.picture() if at_rest else self._screenshot()
             if differing(before, now, box=box) > least:
                 return now
             self.page.wait_for_timeout(500)

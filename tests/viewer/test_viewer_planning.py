@@ -95,7 +95,8 @@ def test_stop_ends_a_search_with_the_grasp_that_the_page_shows(browser: Any, tmp
         page.get_by_role("button", name="Plan", exact=True).click()
         eye.wait("message", "forces so far")
         eye.wait("summary", "Best grasp so far")
-        eye.picture_unlike(before, 1000, box=(0, 0, 390, 360))  # the hand has come, with arrows and labels
+        # the hand has come, with arrows and labels
+        eye.picture_unlike(before, 1000, box=(0, 0, 390, 360), at_rest=False)
         lift = page.get_by_label("Lift [mm]", exact=True).first
         lift.fill("33")
         lift.press("Enter")
