@@ -12,12 +12,13 @@ from small_tasks import ball_task
 
 from pliant.planner import Plan, PlanStatus, Reason, Stage, Stopped, plan, verify_plan
 from pliant.planner.aim import aim, better_aim
+from pliant.planner.candidates import AimFamily
 from pliant.planner.context import PlanningContext
 from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.promise import Promise, promise
 from pliant.planner.questions import REPAIRS, STEPS, Improve, try_hypothesis
-from pliant.planner.search import COSTS, SHARES, Search, _Family
+from pliant.planner.search import COSTS, SHARES, Search
 from pliant.planner.stability import HeldGrasp
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def test_time_is_shared_between_looking_improving_and_pressing_by_what_they_cost
 
 
 def test_a_family_learns_what_its_operations_need_and_is_doubted_where_they_fail() -> None:
-    family = _Family(aim(context(), drawn(1)[0]))
+    family = AimFamily(aim(context(), drawn(1)[0]))
     for _ in range(20):
         family.learn(2.0)
     assert family.ratio == pytest.approx(2.0, abs=1e-4)

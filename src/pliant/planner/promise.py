@@ -9,7 +9,6 @@ import pinocchio as pin
 
 from pliant.arrays import Floats
 from pliant.contact import find_overlaps
-from pliant.planner.aim import promised_forces, promised_move
 from pliant.planner.closed_hand import closing_speeds, pressed_joints
 from pliant.planner.closing import close_around, place_open_hand
 from pliant.planner.closing_hand import Closing
@@ -18,6 +17,7 @@ from pliant.planner.finger_reach import Touching
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.reasons import Failure, Reason
 from pliant.planner.stability import beside_pad
+from pliant.planner.touch_forces import promised_forces, promised_move
 
 PROBED = 2e-4
 """Fingers are pushed in at least so far to see where they touch [m]; further into what is soft."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.planner.aim import Aim, worth_moving
+from pliant.planner.candidates import AimCandidate, AimFamily, GraspKind, kind_of, with_kind
 from pliant.planner.hypotheses import Hypothesis
 from pliant.planner.questions import Improve, Improved, Look, Mend, Press, Pressed, ask
 from pliant.planner.reasons import Failure, Reason, Rejection
@@ -51,109 +52,10 @@ DRAWING = 0.003
 """.. and that drawing new hypotheses has: what is worth more is done."""
 BORROWED = 8.0
 """How many times likelier a bad aim can be mended whose palm pose is that of a good one of another kind."""
-HOPE = 5.0
-"""Candidates are improved in the order of what they may come to: with so many steps like the last ones, .."""
-GAIN = 0.15
-""".. each as large as this where there was none [relative], .."""
-FADING = 0.5
-""".. and the last one counting so much."""
 STALE = 0.005
 """Where less is gained, time is better spent on other candidates."""
-OPERATION = 1.3
-"""Force of an operation over its promise where nothing is known, .."""
-LEARNING = 0.5
-""".. and how much of that the next operation of a family changes."""
 BETTER = 0.98
 """A copy of a grasp is pressed where it is expected to need less than this part of its force."""
-DOUBTED = 1.4
-"""For every grasp of a family that failed beyond twice those that did not, the others count as if they needed so much
-more."""
-
-
-class _Kind(NamedTuple):
-    """What suits an object and what does not differs most between these."""
-
-    preshape: str
-    fingers: tuple[str, ...]
-
-
-def _kind(hypothesis: Hypothesis) -> _Kind:
-    return _Kind(hypothesis.preshape, hypothesis.fingers)
-
-
-def _as(hypothesis: Hypothesis, kind: _Kind, number: int) -> Hypothesis:
-    """The same palm pose with another preshape and other fingers."""
-    source = f"{kind.preshape} for {hypothesis.preshape}, {hypothesis.source.removeprefix('improved ')}"
-    return replace(hypothesis, number=number, preshape=kind.preshape, fingers=kind.fingers, source=source)
-
-
-@dataclass(eq=False)
-class _Family:
-    """A hypothesis and all improvements of it.
-
-    Args:
-        failed, done: how many did not come to an operation, and how many did.
-        ratio: force of their operations over their promises.
-        best: that with the smallest promise, which is improved.
-        size: of the changes that are tried on it.
-        gain: what an improvement may be expected to take off its promise [relative].
-        turns: how often it was improved.
-        asked: whether an improvement is asked for and not answered.
-        lent: whether its palm pose was tried with other kinds.
-    """
-
-    best: Aim
-    failed: int = 0
-    done: int = 0
-    ratio: float = OPERATION
-    size: float = 0.7
-    gain: float = GAIN
-    turns: int = 0
-    asked: bool = False
-    lent: bool = False
-
-    @property
-    def doubt(self) -> float:
-        """By how much its others are worse than they promise."""
-        return float(DOUBTED ** min(max(self.failed - 2 * self.done, 0), 8))
-
-    def learn(self, ratio: float) -> None:
-        """What the force of one was over its promise."""
-        self.ratio += LEARNING * (ratio - self.ratio)
-
-
-@dataclass(eq=False)
-class _Candidate:
-    """A sound aim.
-
-    Args:
-        aim: the aim.
-        family: what became of its relatives.
-        pressed: whether it is or was pressed.
-        work: what that is charged to.
-        force: of its operation; infinite where there is none (yet) [N].
-    """
-
-    aim: Aim
-    family: _Family
-    pressed: bool = False
-    work: str = ""
-    force: float = np.inf
-
-    @property
-    def promised(self) -> float:
-        """Its promise, worse where its relatives failed [N]."""
-        return self.family.doubt * self.aim.grade.value
-
-    @property
-    def expected(self) -> float:
-        """What its operation needs, or would [N]."""
-        return self.force if np.isfinite(self.force) else self.family.ratio * self.promised
-
-    @property
-    def hoped(self) -> float:
-        """What it may come to if it is improved further [N]."""
-        return float(self.family.ratio * self.promised * (1.0 - self.family.gain) ** HOPE)
 
 
 class Found(NamedTuple):
@@ -215,11 +117,11 @@ class Search:
     asked_to_stop: Callable[[], bool] = never
     progress: Progress = nobody
     improved: Callable[[PlannedGrasp], None] = nobody
-    _queues: dict[_Kind, deque[Hypothesis]] = field(default_factory=dict)
-    _seen: Counter[_Kind] = field(default_factory=Counter)
-    _mended: Counter[_Kind] = field(default_factory=Counter)
+    _queues: dict[GraspKind, deque[Hypothesis]] = field(default_factory=dict)
+    _seen: Counter[GraspKind] = field(default_factory=Counter)
+    _mended: Counter[GraspKind] = field(default_factory=Counter)
     _bad: dict[int, Aim] = field(default_factory=dict)
-    _candidates: dict[int, _Candidate] = field(default_factory=dict)
+    _candidates: dict[int, AimCandidate] = field(default_factory=dict)
     _rejections: dict[int, Rejection] = field(default_factory=dict)
     _latest: dict[int, Hypothesis] = field(default_factory=dict)
     _grasps: list[PlannedGrasp] = field(default_factory=list)
@@ -229,7 +131,7 @@ class Search:
         effort = EFFORTS[self.options.effort]
         self._limit = min(len(self.hypotheses), effort.hypotheses)
         for hypothesis in self.hypotheses[: self._limit]:
-            self._queues.setdefault(_kind(hypothesis), deque()).append(hypothesis)
+            self._queues.setdefault(kind_of(hypothesis), deque()).append(hypothesis)
         self._stale = effort.stale
         self._presses = min(effort.presses, effort.least + self._limit // effort.per_press)
         self._drawn = self._graded = self._asked = self._pressed = 0
@@ -304,7 +206,7 @@ class Search:
                 return question
         return None
 
-    def _fair(self, candidate: _Candidate) -> bool:
+    def _fair(self, candidate: AimCandidate) -> bool:
         """Whether it promises so little force that time is better spent on it than on looking for others."""
         promised = candidate.promised
         if promised <= FAIR * self.least(len(candidate.aim.hypothesis.fingers)):
@@ -313,7 +215,7 @@ class Search:
             return False
         return promised <= NEAR_BEST * min(other.promised for other in self._candidates.values())
 
-    def _to_press(self, *, best: bool) -> _Candidate | None:
+    def _to_press(self, *, best: bool) -> AimCandidate | None:
         """The best candidate that is not pressed yet, if it is expected to become the best grasp, or good enough to be
         kept beside that.
         """
@@ -342,7 +244,7 @@ class Search:
 
     def _improve(self) -> Improve | None:
         """Improve the family that may come to need the least force."""
-        few: list[_Candidate] = []
+        few: list[AimCandidate] = []
         worth = [candidate for candidate in self._heads() if self._fair(candidate)]
         for candidate in sorted(worth, key=lambda c: (c.hoped, c.aim.hypothesis.number)):
             if any(copies(candidate.aim.hypothesis, other.aim.hypothesis) for other in few):
@@ -355,19 +257,19 @@ class Search:
             few.append(candidate)
         return None
 
-    def _heads(self) -> Iterator[_Candidate]:
+    def _heads(self) -> Iterator[AimCandidate]:
         """The best candidate of every family."""
         return (candidate for candidate in self._candidates.values() if candidate.aim is candidate.family.best)
 
-    def _worth(self) -> dict[_Kind, float]:
+    def _worth(self) -> dict[GraspKind, float]:
         """Good aims per bad one that was mended, of every kind so far; one with a larger force counts less, and so does
         a kind with fewer fingers as long as nothing is known of it."""
-        sound: dict[_Kind, list[float]] = {kind: [] for kind in self._queues}
+        sound: dict[GraspKind, list[float]] = {kind: [] for kind in self._queues}
         prior = {kind: 1.0 / self.least(len(kind.fingers)) ** 2 for kind in self._queues}
         most = max(prior.values(), default=1.0)
         for candidate in self._candidates.values():
             if candidate.aim.hypothesis.number < len(self.hypotheses):
-                sound[_kind(candidate.aim.hypothesis)].append(max(candidate.expected, 1e-9))
+                sound[kind_of(candidate.aim.hypothesis)].append(max(candidate.expected, 1e-9))
         least = min((force for forces in sound.values() for force in forces), default=1.0)
         return {
             kind: (prior[kind] / most + sum((least / force) ** 2 for force in forces)) / (2.0 + self._mended[kind])
@@ -383,7 +285,7 @@ class Search:
 
         def value(found: Aim) -> float:
             likely = BORROWED if found.hypothesis.number >= len(self.hypotheses) else 1.0
-            return likely * MENDING[found.grade.level] * worth[_kind(found.hypothesis)]
+            return likely * MENDING[found.grade.level] * worth[kind_of(found.hypothesis)]
 
         bad = self._bad.values()
         start = max(bad, key=lambda found: (value(found), -found.grade.value, -found.hypothesis.number), default=None)
@@ -396,7 +298,7 @@ class Search:
         self._new += 1
         del self._bad[start.hypothesis.number]
         if start.hypothesis.number < len(self.hypotheses):
-            self._mended[_kind(start.hypothesis)] += 1
+            self._mended[kind_of(start.hypothesis)] += 1
         return Mend(start, self.seed)
 
     def _lend(self) -> Look | None:
@@ -407,10 +309,10 @@ class Search:
         for candidate in sorted(ready, key=lambda c: (c.expected, c.aim.hypothesis.number)):
             candidate.family.lent = True
             own = candidate.aim.hypothesis
-            kinds = [k for k in self._queues if k != _kind(own) and len(k.fingers) >= len(own.fingers)]
+            kinds = [k for k in self._queues if k != kind_of(own) and len(k.fingers) >= len(own.fingers)]
             if kinds:
                 first, self._next = self._next, self._next + len(kinds)
-                return Look(tuple(_as(own, kind, first + i) for i, kind in enumerate(kinds)))
+                return Look(tuple(with_kind(own, kind, first + i) for i, kind in enumerate(kinds)))
         return None
 
     def _draw(self) -> Look:
@@ -421,7 +323,7 @@ class Search:
             if self._drawn < FIRST:
                 kind = min(left, key=lambda kind: self._seen[kind])
             else:
-                before = Counter(_kind(hypothesis) for hypothesis in some)
+                before = Counter(kind_of(hypothesis) for hypothesis in some)
                 kind = max(left, key=lambda kind: worth[kind] / (1.0 + before[kind]))
             some.append(self._queues[kind].popleft())
             self._seen[kind] += 1
@@ -462,7 +364,7 @@ class Search:
             self._rejections[number] = found.failure.rejection(number)
             return
         self._rejections[number] = Failure(Reason.LESS_PROMISING, found.grade.value).rejection(number)
-        self._candidates[number] = _Candidate(found, _Family(found))
+        self._candidates[number] = AimCandidate(found, AimFamily(found))
 
     def _take_improved(self, question: Improve, answer: Improved) -> None:
         self._graded += answer.looked
@@ -470,7 +372,7 @@ class Search:
         family, found, before = start.family, answer.aim, question.start.grade.value
         gained = 1.0 - found.grade.value / max(before, 1e-9)
         family.asked, family.size = False, answer.size
-        family.gain += FADING * (gained - family.gain)
+        family.improved(gained)
         if not gained > 0.0:
             return
         number = found.hypothesis.number
@@ -480,7 +382,7 @@ class Search:
         family.best = replace(found, hypothesis=replace(found.hypothesis, number=number, source=source))
         if start.pressed:
             self._take_aim(family.best)
-            self._candidates[number] = _Candidate(family.best, family)
+            self._candidates[number] = AimCandidate(family.best, family)
         else:
             start.aim, self._latest[number] = family.best, family.best.hypothesis
 
