@@ -12,14 +12,16 @@ from small_tasks import ball_task
 
 from pliant.planner import Plan, PlanStatus, Reason, Stage, Stopped, plan, verify_plan
 from pliant.planner.aim import aim, better_aim
-from pliant.planner.candidates import AimFamily
+from pliant.planner.candidates import AimCandidate, AimFamily
 from pliant.planner.context import PlanningContext
 from pliant.planner.flying_hand import with_arm
 from pliant.planner.hypotheses import make_hypotheses
 from pliant.planner.promise import Promise, promise
-from pliant.planner.questions import REPAIRS, STEPS, Improve, try_hypothesis
+from pliant.planner.questions import REPAIRS, STEPS, Improve, Press, Pressed, try_hypothesis
+from pliant.planner.reasons import Rejection
 from pliant.planner.search import COSTS, SHARES, Search
 from pliant.planner.stability import HeldGrasp
+from pliant.planner.task import PlannerOptions
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +85,18 @@ def test_time_is_shared_between_looking_improving_and_pressing_by_what_they_cost
         spent[work[name]] += costs[name]
     pressing = spent["press"] / (SHARES["press"] + SHARES["fill"])
     assert abs(spent["improve"] / SHARES["improve"] - pressing) < 2.0 * max(COSTS.values()) / min(SHARES.values())
+
+
+def test_a_press_that_comes_to_nothing_is_charged_less_to_what_asked_for_it() -> None:
+    found = aim(context(), drawn(1)[0])
+    number = found.hypothesis.number
+    search = Search(drawn(1), PlannerOptions(), least=lambda fingers: 1.0)
+    search._candidates[number] = AimCandidate(found, AimFamily(found), pressed=True, work="fill")
+    before = dict(search._spent)
+    failed = Rejection(number, Stage.MANIPULATION, Reason.SLIPS, 1.0)
+    search._take_pressed(Press(found.hypothesis, np.inf), Pressed(found.hypothesis, True, None, 1.0, failed))
+    assert search._spent["fill"] < before["fill"]
+    assert search._spent["press"] == before["press"]
 
 
 def test_a_family_learns_what_its_operations_need_and_is_doubted_where_they_fail() -> None:
