@@ -24,7 +24,7 @@ from pliant.planner.reasons import Failure, Reason
 TOLERANCE = 5e-6
 """Clearance that counts as a touch [m]."""
 AT_OBJECT = 2e-3
-"""What the open hand keeps away from the object [m]: on its way it is a millimetre or two beside the plan."""
+"""What the open hand keeps away from the object [m]; a plan for the apple with 1 mm touched it in the lab."""
 CLOSE = 1e-2
 """Links whose quick bound is above this need no better one [m]."""
 EXACT = 2.5e-3
